@@ -5,8 +5,6 @@ extension), or those of one part: `walk(ob, 'pose.bones["upper"]')`. Each comes 
 range and kind, and can be set, keyed and driven.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator

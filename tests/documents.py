@@ -1,7 +1,5 @@
 """Examples in the documentation: indented blocks of Python, each followed by what it prints."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

@@ -1,7 +1,5 @@
 """What keeps a chain from being solved: how it comes about, what the panel says, and the button that helps."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

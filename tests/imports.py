@@ -1,7 +1,5 @@
 """Figures as importers make them: bones that don't point at their child, rest poses that nobody stands in."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ The skeleton is like those of motion capture: Y is up, it faces Z in a T-pose, a
 some motions, knees and elbows lock, and hyperextend by some degrees.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path

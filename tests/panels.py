@@ -1,7 +1,5 @@
 """What panels draw."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

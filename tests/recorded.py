@@ -1,7 +1,5 @@
 """A recorded walk, which is not part of the project."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A render engine that draws nothing and notes what it is given."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

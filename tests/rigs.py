@@ -1,7 +1,5 @@
 """Armatures, targets and measurements for tests that need Blender."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -11,8 +11,6 @@ Chain should find, root first, and names of other bones that lead to it; a line 
 all rigs of the file where it stands at the top.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

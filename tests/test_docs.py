@@ -1,7 +1,5 @@
 """The documentation: its examples run in Blender, and what it names exists."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import re

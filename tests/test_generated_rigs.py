@@ -1,7 +1,5 @@
 """Add Chain and Set Up Character on the rigs that each Blender's own Rigify generates."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import bpy

@@ -1,7 +1,5 @@
 """The sample files, as a user opens them."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from itertools import pairwise

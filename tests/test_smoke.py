@@ -1,7 +1,5 @@
 """The extension from end to end, once: `make quick` runs this after every change."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Add Chain finds the ends of a chain from any of its bones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any

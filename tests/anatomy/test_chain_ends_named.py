@@ -1,7 +1,5 @@
 """On published rigs, Add Chain finds the same chain from every bone of a limb."""
 
-from __future__ import annotations
-
 import bpy
 import pytest
 from mathutils import Euler

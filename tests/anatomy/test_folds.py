@@ -1,7 +1,5 @@
 """How the joints of three-segment legs and of split thighs fold, found when their chains are set up."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Parts of whole figures, found by the bone names and hierarchies of common rigs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import bpy

@@ -1,7 +1,5 @@
 """Baking, as the depsgraph evaluates the result."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What is muted counts as Blender evaluates it, in a live pose and in a bake: glTF imports have muted tracks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import bpy

@@ -1,7 +1,5 @@
 """Bakes with fewer keys, as Blender plays them."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Sequence

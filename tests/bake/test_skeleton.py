@@ -1,7 +1,5 @@
 """The deform skeleton alone plays what the armature plays, even after a round trip through glTF and FBX."""
 
-from __future__ import annotations
-
 import importlib
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The bend side of a chain is found when the chain is set up, and stored with it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Add Chain, Remove Chain and the selection of a chain."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path

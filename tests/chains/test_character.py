@@ -1,7 +1,5 @@
 """Set Up Character: chains on a whole figure, without moving it."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Targets and poles: control bones of the armature, empties and their collection, and what poles follow."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

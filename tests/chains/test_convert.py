@@ -1,7 +1,5 @@
 """Chains that replace Blender's IK constraints: the pose they keep, the settings they take, and the way back."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Hands and feet that Add Chain makes part of their limbs: snapped, applied, mirrored, converted."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Set Up Character and Snap Range on figures of others, whose bones and rest poses are as importers make them."""
 
-from __future__ import annotations
-
 import importlib
 import math
 from collections.abc import Sequence

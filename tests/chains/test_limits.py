@@ -1,7 +1,5 @@
 """Limits taken from the pose, copied to other bones, and named for what they do."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

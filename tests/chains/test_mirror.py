@@ -1,7 +1,5 @@
 """Mirroring a chain: its pose, its limits, what it follows, and what prevents it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

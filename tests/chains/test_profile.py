@@ -1,7 +1,5 @@
 """Presets of chains: what they do to a limb's joints, and how they are saved and removed."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Converting control rigs whose drivers switch constraints on and off; Rigify itself generates its rigs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import bpy

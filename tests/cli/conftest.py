@@ -1,7 +1,5 @@
 """The command `ik_bake`, called with its arguments as Blender calls it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The command line, called with its arguments as Blender calls it."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`ik_bake --skeleton --export`: the deform skeleton of a baked shot, saved in the file and exported."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 from typing import Any

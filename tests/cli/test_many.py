@@ -1,7 +1,5 @@
 """Many files with one command: each is baked, one report covers all, and a bad file does not stop the rest."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """`ik_bake --plant`: contacts are found, feet planted and everything baked, or nothing is written."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Translated sentences, and the catalogs that they come from."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

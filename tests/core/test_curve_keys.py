@@ -1,7 +1,5 @@
 """Keys that a curve is fitted by, and keys that an edit is added to, as Blender plays them; how an edit falls off."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rest data and frames of bones."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.conftest import Addon

@@ -1,7 +1,5 @@
 """Steps of work are cancelled, and clean up, as soon as somebody interrupts them."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 import pytest

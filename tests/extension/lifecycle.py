@@ -4,8 +4,6 @@ Started by `test_lifecycle.py` in a separate process: everything Blender prints 
 extension has never been enabled before. Arguments: the zip, a scratch folder, the file to write.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import sys

@@ -1,7 +1,5 @@
 """What all of the product's code keeps to: each test lists the places that do not."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

@@ -1,7 +1,5 @@
 """Installing, enabling and disabling the extension: silently, completely and without a trace."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The zip that users install, and its manifest: built by Python alone, and identical to Blender's own build."""
 
-from __future__ import annotations
-
 import importlib.util
 import posixpath
 import re

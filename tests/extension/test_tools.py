@@ -1,7 +1,5 @@
 """The development tools: what they say if something is missing, which tests they choose, and how they count them."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

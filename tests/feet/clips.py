@@ -1,7 +1,5 @@
 """Clips of feet, made from the contacts and places in `contacts/`, with the slide and noise of a recording."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

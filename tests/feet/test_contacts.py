@@ -1,7 +1,5 @@
 """Contacts are found where they are marked, on synthetic clips and the recorded walk, and keyed on chains."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import bpy

@@ -1,7 +1,5 @@
 """Hands and feet on objects: in playback, none of them is below the ground."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Planted feet hold still in playback, the hips move so that legs reach, and cancelling changes nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import closing
 from typing import Any

@@ -1,7 +1,5 @@
 """Planted feet hold still where they touch, and nothing else changes more than necessary."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A figure whose feet follow targets that move like the feet of a clip."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import bpy

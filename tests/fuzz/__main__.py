@@ -6,8 +6,6 @@ Cases run in separate processes, so that a case that crashes or hangs is reporte
 run among machines, give each its part with `--seed` and `--count`.
 """
 
-from __future__ import annotations
-
 import argparse
 import faulthandler
 import importlib

@@ -1,7 +1,5 @@
 """Edits: anything that a user may do with a scene while its chains are live."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

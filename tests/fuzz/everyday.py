@@ -4,8 +4,6 @@ Copying and pasting poses, also flipped and from one character to another; renam
 symmetrizing; keys, settings, chains added and removed; undo, redo, saving and opening.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 import tempfile

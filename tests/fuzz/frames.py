@@ -1,7 +1,5 @@
 """Memory during playback: an animated limb and a tail of nine bones, both live, on frames and sub-frames."""
 
-from __future__ import annotations
-
 import gc
 from pathlib import Path
 

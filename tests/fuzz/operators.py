@@ -1,7 +1,5 @@
 """Edits by operators: those of the extension, and Blender's Apply Pose as Rest Pose."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

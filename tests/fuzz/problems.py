@@ -1,7 +1,5 @@
 """Random problems for the solvers, one per seed: every shape, size and setting, solvable or not."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -5,8 +5,6 @@ Where the panel says Reached, the tip is at its target as Blender shows it; and 
 nothing of all this looks the same, and has the same FK pose.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ Objects have a rank: parents, constraints and drivers refer only to objects of l
 has a dependency cycle. Goals of chains may be any object.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import bpy

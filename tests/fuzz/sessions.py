@@ -4,8 +4,6 @@ Anything in the scene may be keyed or driven; it may have several view layers, o
 different frames, played in order and in random order, rendered, baked, and turned off.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import re

@@ -1,7 +1,5 @@
 """A few random cases of each kind; `make fuzz` runs many more."""
 
-from __future__ import annotations
-
 import pytest
 
 from . import edits, everyday, frames, productions, sessions, verdict

@@ -1,7 +1,5 @@
 """Checks that every solution must pass, computed from problem and solution alone."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 

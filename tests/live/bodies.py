@@ -3,8 +3,6 @@
 A spine that is live carries a collar bone that is not, and that carries a live arm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Live armatures that can be solved in advance, with targets that move: single chains, and bodies with two limbs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from functools import partial

@@ -1,7 +1,5 @@
 """How bodies are animated, and what scripts change of them between frames; see `bodies`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

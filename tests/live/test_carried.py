@@ -1,7 +1,5 @@
 """Targets that another live chain carries: the tip is where Blender shows the target, or nothing says Reached."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """The pose depends on its frame alone, whichever way the frame is reached and whatever evaluates it."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial

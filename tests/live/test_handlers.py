@@ -1,7 +1,5 @@
 """Live solving, as the depsgraph evaluates it, Solve IK and Restore Pose."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

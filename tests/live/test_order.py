@@ -1,7 +1,5 @@
 """Chains whose targets are attached to bones that other chains move."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from functools import partial

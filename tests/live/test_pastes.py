@@ -1,7 +1,5 @@
 """Paste Pose leaves chains and other settings of bones as they are; all else that changes them, as Symmetrize, does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial

@@ -3,8 +3,6 @@
 Each body has a twin that goes live only in the end, when all is done, and has to look the same.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

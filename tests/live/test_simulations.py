@@ -1,7 +1,5 @@
 """Physics on a live rig see the solved pose where its bones have no keys; else they are named, with what to do."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from pathlib import Path

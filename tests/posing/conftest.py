@@ -1,7 +1,5 @@
 """A human body, for all tests of posing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

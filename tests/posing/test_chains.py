@@ -1,7 +1,5 @@
 """Pose Body together with live chains: the pose shown in a drag stays on release, and targets hold."""
 
-from __future__ import annotations
-
 import math
 
 import bpy

@@ -1,7 +1,5 @@
 """Pose Body: any bone goes where it is asked to, pins hold, and the body follows; with Blender's poses."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

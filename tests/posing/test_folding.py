@@ -1,7 +1,5 @@
 """Pose Body folds an arm or leg before the body walks, whatever the axes of the bones; which bone moves freely."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import bpy

@@ -1,7 +1,5 @@
 """Pins are set, released, shown, and kept through all that can happen to a file; picking bones with the mouse."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

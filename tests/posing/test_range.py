@@ -1,7 +1,5 @@
 """Pose Body over a range of frames: the drag is added to the keys around it, and what is pinned holds there."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A user's data before and after an operator, for comparison, and the operator's messages."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ targets and everything that these are attached to. The resulting poses, in sessi
 renders and after a bake, are compared with the poses where the same value is set by hand.
 """
 
-from __future__ import annotations
-
 import random
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Baked keys play like live solving, whatever the targets read from the scene, and a bake destroys nothing."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from functools import partial

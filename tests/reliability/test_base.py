@@ -1,7 +1,5 @@
 """The FK pose survives edits of bones and of their animation while the channels hold a solution."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable, Iterator

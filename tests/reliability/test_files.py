@@ -1,7 +1,5 @@
 """Chains survive everything that Blender does with files, objects and scenes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A linked rig keeps its FK pose through overrides, saving, resyncing and Make Local, and reports what it cannot do."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Works beside other add-ons, which may move things, and while the extension is disabled, enabled and reloaded."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 import zipfile

@@ -1,7 +1,5 @@
 """An operator that refuses leaves nothing behind: the whole file is as before, and so are modes and the selection."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Pixels, exporters and all scenes show the solved pose, and rendering leaves the file unchanged; see `test_frames`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

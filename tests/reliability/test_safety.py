@@ -1,7 +1,5 @@
 """Nothing from a file is executed, only files that the user names are written, and tampered settings do no harm."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import itertools

@@ -1,7 +1,5 @@
 """Objects of this file and linked objects of the same name are told apart."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import bpy

@@ -1,7 +1,5 @@
 """Rigs, scenes and names at the limits of what Blender allows."""
 
-from __future__ import annotations
-
 import math
 import random
 from typing import Any

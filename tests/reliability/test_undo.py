@@ -1,7 +1,5 @@
 """One undo step reverts one click."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

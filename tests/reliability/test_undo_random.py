@@ -1,7 +1,5 @@
 """Every operator, a drag and edits between them, undone and redone in random order."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A rig or chain that is broken or not ready does not stop others from being solved, and deleted ones are forgotten."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 import math

@@ -1,7 +1,5 @@
 """A rig has the same pose whichever view layers it and its targets are in."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from functools import partial

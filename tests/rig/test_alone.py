@@ -1,7 +1,5 @@
 """Chains on one frame, solved one by one in plain floats: they get the pose that arrays give many frames."""
 
-from __future__ import annotations
-
 import bpy
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Hands and feet at the end of chains, in the written pose as the depsgraph evaluates it."""
 
-from __future__ import annotations
-
 import math
 
 import bpy

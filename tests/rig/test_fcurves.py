@@ -1,7 +1,5 @@
 """What sampled F-curves alone say about a rig, compared with Blender stepping through the frames."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

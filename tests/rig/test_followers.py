@@ -1,7 +1,5 @@
 """Controls belong to the armature whose chains follow them, whatever it is called and however it was copied."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Chains as Blender shows them: IK limits, locks and stiffness, each solver, planes, trees."""
 
-from __future__ import annotations
-
 import math
 import random
 from typing import Any

@@ -1,7 +1,5 @@
 """The written pose, as the depsgraph evaluates it, on rigs of every kind."""
 
-from __future__ import annotations
-
 import math
 import random
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Problems for tests of the solvers: chains in all starting poses, with targets for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import wraps

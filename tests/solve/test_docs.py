@@ -1,7 +1,5 @@
 """Examples of docs/scripting.md that need no Blender."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.documents import Example, examples

@@ -1,7 +1,5 @@
 """Input that cannot be solved."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What holds for every kind of problem, in and out of reach: a member alone, a mirror image, a target at the tip."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

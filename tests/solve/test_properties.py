@@ -1,7 +1,5 @@
 """Properties of all solvers: identity at the FK tip, symmetry, independence of the batch, roll, planes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Smoothed sequences turn less, and miss nothing that frames solved by themselves reach."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise, product
 from typing import Any

@@ -1,7 +1,5 @@
 """Auto keying, for all tests of targets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

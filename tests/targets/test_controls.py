@@ -1,7 +1,5 @@
 """Selecting and keying the controls of a figure or of a limb, and auto keying."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import bpy

@@ -1,7 +1,5 @@
 """The pose shown during a drag, in which it settles, and a drag that reaches over a range of frames."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from typing import Any
 

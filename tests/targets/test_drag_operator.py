@@ -1,7 +1,5 @@
 """Drag Target as called by scripts, and what cancelling restores; the mouse is tested in a window."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What an edit of a solved bone means: a hand moves the target or the pole, anything else is FK, and FK is keyed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """One switch between IK and FK: no jump, no change on frames before it, and keys preserve it."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

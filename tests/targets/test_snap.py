@@ -1,7 +1,5 @@
 """Snapping between FK and IK: goals move to the pose, or the solved pose becomes the FK pose."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Snapping targets and poles over a range of frames: sampled as a bake does, in steps, and fully undoable."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Switching the space of targets and poles on a frame, without a jump."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import bpy

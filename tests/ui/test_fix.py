@@ -1,7 +1,5 @@
 """One click fixes what keeps a chain from being solved, and nothing else."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path

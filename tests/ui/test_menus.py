@@ -1,7 +1,5 @@
 """Menus, keys, tools and gizmos; drawing and using them is tested in a window."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path

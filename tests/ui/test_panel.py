@@ -1,7 +1,5 @@
 """What the panels show, when, and how much; drawing them is tested in a window."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The preferences: what they change, and that an operator's explicit options override them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The progress of long work and the time left; its display and Esc are tested in a window."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

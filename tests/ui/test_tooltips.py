@@ -1,7 +1,5 @@
 """Everything under the mouse has a tooltip, and every disabled button says why it is disabled."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -5,8 +5,6 @@ which the built zip is installed as a new user does it. Each test begins with it
 never pixels alone. Screenshots go to `build/window/`; if a test fails, one gets its name.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Generator, Iterator

@@ -1,7 +1,5 @@
 """Drive a Blender window: mouse, keys, screenshots and the state of the program."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import subprocess

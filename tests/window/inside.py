@@ -1,7 +1,5 @@
 """Functions of the window tests that run inside the real program; see `tools.window.Inside`."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import sys

@@ -1,7 +1,5 @@
 """Work on ranges of frames, such as Bake IK: the dialogs, the progress, cancelling with Esc, undo."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

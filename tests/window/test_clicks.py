@@ -1,7 +1,5 @@
 """How many clicks common tasks take from a new file with a metarig; the search finds all commands."""
 
-from __future__ import annotations
-
 import re
 
 from tests.window.driving import Window, differences

@@ -1,7 +1,5 @@
 """Drag Target with real mouse and keys: Blender moves the target, the tip follows, Esc and undo restore everything."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

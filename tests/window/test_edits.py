@@ -1,7 +1,5 @@
 """Solved bones edited with real mouse and keys: targets and poles follow, in one undo step, and Esc restores all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

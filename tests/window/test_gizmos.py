@@ -1,7 +1,5 @@
 """Targets and poles in Pose Mode, dragged by their rings, arrows and dials with a real mouse."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Blender without a window: install, solve, bake and render from the command line."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

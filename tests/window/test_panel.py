@@ -1,7 +1,5 @@
 """A new user's first steps in the panel and the context menu, each undone and redone."""
 
-from __future__ import annotations
-
 from tests.window.driving import ROUNDED, Window, differences
 
 NEARLY = 6

@@ -1,7 +1,5 @@
 """The Pose Body tool: bones of a body dragged with a real mouse."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

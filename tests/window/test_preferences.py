@@ -1,7 +1,5 @@
 """The preferences as users see and use them, and the extension in other languages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Drags that reach over a range of frames, with a real mouse."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

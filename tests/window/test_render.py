@@ -1,7 +1,5 @@
 """Renders from a window with Lock Interface show the solved pose and leave the file unchanged."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Playback, the pie menu, the overlay, and saving and opening files in the window."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A figure with two arms and two legs, as plain arrays."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pins are brought back to their places on many frames at once, within limits."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

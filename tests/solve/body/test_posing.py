@@ -1,7 +1,5 @@
 """Posing a whole body: pins and limits hold, the body follows, and the pose depends only on the target."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

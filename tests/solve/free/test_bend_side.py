@@ -1,7 +1,5 @@
 """Chains with a bend side stay on it, whatever their FK pose."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

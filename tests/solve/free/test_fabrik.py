@@ -1,7 +1,5 @@
 """FABRIK, of free chains compared with a textbook implementation: the tip leads, and always arrives."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Legs whose joints fold to alternate sides keep each joint on its side, whatever the FK pose and the target."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

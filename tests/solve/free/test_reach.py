@@ -1,7 +1,5 @@
 """Chains whose targets are too far or too near."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Knees that are hinges at an angle to the upper bone: limbs that straighten don't roll for it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

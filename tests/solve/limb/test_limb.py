@@ -1,7 +1,5 @@
 """Limbs in closed form: two bones with limits and a pole, and the hand or foot at their end."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The engine of bodies within limits, piece by piece: derivatives, Newton's steps, descents together, proofs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from math import cos, sin

@@ -1,7 +1,5 @@
 """Joint limits: the cones themselves, that limits hold while the target is reached, and what settles the pose."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Trees: several goals on bones that they share."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

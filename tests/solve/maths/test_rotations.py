@@ -1,7 +1,5 @@
 """Conversions of rotations in batches."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ik_addon.solve.maths.rotations import FEW, matrices, quaternions

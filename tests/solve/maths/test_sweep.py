@@ -1,7 +1,5 @@
 """Trees swept joint by joint, compared with solving the same equations as one matrix."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ik_addon.solve.maths.sweep import NOTHING, Form, Joint, Swept, add_orientation, add_place, eliminated, substituted

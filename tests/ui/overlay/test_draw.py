@@ -1,7 +1,5 @@
 """What the overlay reads from the scene, and that it can be drawn; how it looks is tested in a window."""
 
-from __future__ import annotations
-
 import importlib
 import math
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Lines and surfaces of chains, limits and reach as arrays, without a window."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 from typing import Any
