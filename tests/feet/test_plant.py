@@ -204,7 +204,7 @@ def test_softness_keeps_knees_bent(addon: Addon) -> None:
     ob = walker.figure("turn", excess=0.015)
     for end in "LR":
         ob.pose.bones[f"shin.{end}"].ik_addon.softness = 0.02
-    poses = walker.plant(ob)
+    poses: Any = walker.plant(ob)
     assert walker.slide(addon, ob, poses) < SLIDE
     thigh, foot = (poses[:, ob.pose.bones.find(name), :3, 3] for name in ("thigh.L", "foot.L"))
     reach = np.linalg.norm(foot - thigh, axis=1) / rigs.length(ob, "shin.L", 2)

@@ -162,9 +162,9 @@ def assert_same(pose: Any, tolerance: float = 1e-5) -> None:
 class Seen(NamedTuple):
     """What an edit may change."""
 
-    places: dict[str, tuple[float, ...]]
+    places: dict[str, tuple[float, float, float]]
     """Of targets and poles, by name."""
-    keys: dict[str, list[list[tuple[float, float]]]]
+    keys: dict[str, Any]
     """Frames and values of each F-curve, by the name of the object."""
     actions: int
     """How many there are in the file."""
@@ -173,7 +173,7 @@ class Seen(NamedTuple):
 
 def seen() -> Seen:
     bpy.context.view_layer.update()
-    goals = {ob.name: tuple(ob.location) for ob in bpy.data.objects if ob.type == "EMPTY"}
+    goals = {ob.name: (ob.location.x, ob.location.y, ob.location.z) for ob in bpy.data.objects if ob.type == "EMPTY"}
     curves = {ob.name: rigs.fcurves(ob) for ob in bpy.data.objects}
     keys = {name: [[tuple(key.co) for key in own.keyframe_points] for own in every] for name, every in curves.items()}
     return Seen(goals, {name: own for name, own in keys.items() if own}, len(bpy.data.actions), rigs.pose(rig()))
