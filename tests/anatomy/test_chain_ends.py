@@ -228,8 +228,7 @@ def test_vertebra_names_have_no_side(addon: Addon) -> None:
 
 def test_the_chain_goes_to_the_bones_that_a_copying_bone_follows() -> None:
     """A control rig drives a game skeleton; the names give nothing away."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(2), ["control.a", "control.b"])
+    ob = rigs.limb(rigs.bent(2), ["control.a", "control.b"])
     rigs.add_bones(ob, rigs.bent(2), ["between.a", "between.b"])
     rigs.add_bones(ob, rigs.bent(2), ["game.a", "game.b"])
     for prefix, followed in (("game", "between"), ("between", "control")):
@@ -241,8 +240,7 @@ def test_the_chain_goes_to_the_bones_that_a_copying_bone_follows() -> None:
 
 
 def test_the_chain_goes_to_the_namesakes_of_driven_bones() -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(3), ["tail.1", "tail.2", "tail.3"])
+    ob = rigs.limb(rigs.bent(3), ["tail.1", "tail.2", "tail.3"])
     rigs.add_bones(ob, rigs.bent(3), ["DEF-tail.1", "DEF-tail.2", "DEF-tail.3"])
     for i in (1, 2, 3):
         ob.pose.bones[f"DEF-tail.{i}"].driver_add("rotation_quaternion", 0)
@@ -251,8 +249,7 @@ def test_the_chain_goes_to_the_namesakes_of_driven_bones() -> None:
 
 def test_a_limb_that_stretches_to_another_bone_is_refused() -> None:
     """The bone that a forearm stretches to is not a limb that could have the chain instead."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(3), ["upper_arm.L", "forearm.L", "hand.L"])
+    ob = rigs.limb(rigs.bent(3), ["upper_arm.L", "forearm.L", "hand.L"])
     rigs.add_bones(ob, [(1, 0, 2), (1, 0, 3)], ["control.L"])
     constraint: Any = ob.pose.bones["forearm.L"].constraints.new("STRETCH_TO")
     constraint.target, constraint.subtarget = ob, "control.L"

@@ -218,7 +218,6 @@ def test_spines_fingers_and_tails_are_not_limbs(name: str) -> None:
 
 
 def test_a_tail_of_equal_bones_is_a_tail() -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.straight(6), [f"Bone.{i:03}" for i in range(6)])
+    ob = rigs.limb(rigs.straight(6), [f"Bone.{i:03}" for i in range(6)])
     for i in range(6):
         assert len(added(ob, f"Bone.{i:03}")) == 6

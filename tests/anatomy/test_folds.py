@@ -21,8 +21,7 @@ STRAIGHT = [(0.1, 0.0, z) for z in (1.0, 0.66, 0.33, 0.02)] + [(0.1, -0.1, 0.0)]
 
 def leg(joints: list[tuple[float, float, float]]) -> bpy.types.Object:
     """Build a leg below a body."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0.1, 0.3, 1.1), (0.1, 0.0, 1.1)], ["hips"])
+    ob = rigs.limb([(0.1, 0.3, 1.1), (0.1, 0.0, 1.1)], ["hips"])
     rigs.add_bones(ob, joints, [*LEG, "toe.L"])
     with rigs.edit_mode(ob) as bones:
         bones[LEG[0]].parent = bones["hips"]
@@ -131,8 +130,7 @@ def test_a_straight_leg_folds_as_animated_or_else_to_alternate_sides() -> None:
 def test_legs_are_recognized_without_names() -> None:
     """In an insect's leg, the first joint goes up and the next one down."""
     insect = [(0.0, 0.0, 0.0), (0.3, 0.0, 0.2), (0.7, 0.0, -0.2), (0.9, 0.0, -0.1)]
-    ob = rigs.armature()
-    rigs.add_bones(ob, insect, list("abc"))
+    ob = rigs.limb(insect, list("abc"))
     add(ob, "c", tip="c", chain_length=3)
     assert any(ob.pose.bones["c"].ik_addon.bend_side)
     first, second = folds(ob, list("abc"))

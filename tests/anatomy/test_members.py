@@ -218,8 +218,7 @@ def test_hips_chest_and_head_are_found_by_name(addon: Addon) -> None:
 
 
 def test_bones_solved_together_are_skipped(addon: Addon) -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(5), list("abcde"))
+    ob = rigs.limb(rigs.bent(5), list("abcde"))
     figure, body = figure_of(addon, ob), addon.module("anatomy.body")
     assert body.parent_bone_of(figure, [3, 4]) == 2
     assert body.parent_bone_of(figure, [3, 4], {2, 1}) == 0

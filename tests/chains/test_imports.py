@@ -139,8 +139,7 @@ def test_limits_stay_off_joints_that_go_beyond_them(tmp_path: Path, capfd: pytes
 
 def test_limits_are_widened_on_the_side_that_the_animation_leaves(addon: Addon) -> None:
     """A knee that locks stays a hinge; one that bends to the side by more has no limits that fit it."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.straight(2), ["thigh", "shin"])
+    ob = rigs.limb(rigs.straight(2), ["thigh", "shin"])
     tip, fitting = rigs.chain(ob, "shin", None, 2), addon.module("chains.profile")
     tip.rotation_mode, tip.use_ik_limit_x, tip.lock_ik_y, tip.lock_ik_z = "XYZ", True, True, True
     tip.ik_min_x, tip.ik_max_x = -2.0, 0.0

@@ -168,8 +168,7 @@ def test_feet_stay_out_of_a_deforming_ground(addon: Addon) -> None:
 
 def arm(z: float) -> bpy.types.Object:
     """Return an arm whose hand comes down to a height, stays there, and rises again."""
-    ob = rigs.armature("Figure")
-    rigs.add_bones(ob, [(0, 0, 0), (0, 0, 1.4)], ["chest"])
+    ob = rigs.limb([(0, 0, 0), (0, 0, 1.4)], ["chest"], name="Figure")
     rigs.add_bones(
         ob,
         [(0.2, 0, 1.4), (0.5, 0.03, 1.3), (0.75, -0.02, 1.1)],

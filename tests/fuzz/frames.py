@@ -26,8 +26,7 @@ def scene() -> None:
     ob, target = rigs.arm()
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 50: (-0.4, 0.7, 1.2), 100: (0.2, -0.5, 0.8)})
     rigs.key(ob, "location", {1: (0.0, 0.0, 0.0), 100: (0.3, 0.0, 0.1)})
-    tail = rigs.armature("Tail")
-    rigs.add_bones(tail, rigs.bent(9, 0.2), [f"tail{i}" for i in range(9)])
+    tail = rigs.limb(rigs.bent(9, 0.2), [f"tail{i}" for i in range(9)], name="Tail")
     rigs.chain(tail, "tail8", target, 0)
     for each in (ob, tail):
         each.ik_addon.live = True

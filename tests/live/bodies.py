@@ -36,8 +36,7 @@ class Body:
 
     def build(self, name: str) -> bpy.types.Object:
         """Return the body; it is not live. What belongs to it is named after it."""
-        ob = rigs.armature(name)
-        rigs.add_bones(ob, [(0, 0, 0), (0, 0.03, 0.5), (0, 0, 1)], ["spine1", "spine2"])
+        ob = rigs.limb([(0, 0, 0), (0, 0.03, 0.5), (0, 0, 1)], ["spine1", "spine2"], name=name)
         rigs.add_bones(ob, [(0, 0, 1), (0.2, 0, 1)], ["collar"], parent="spine2")
         rigs.add_bones(
             ob, [(0.2, 0, 1), (0.6, -0.1, 0.9), (1, 0, 0.9)], ["upper", "lower"], parent="collar", connect=False

@@ -35,8 +35,7 @@ def build(carry: Carry, *, shared: bool = True) -> Carried:
         carry: attaches the target.
         shared: whether the arm is a part of the same armature, attached to the spine.
     """
-    spine = rigs.armature("Spine")
-    rigs.add_bones(spine, [(0, 0, 0), (0, 0.02, 0.5), (0, 0, 1)], ["spine1", "spine2"])
+    spine = rigs.limb([(0, 0, 0), (0, 0.02, 0.5), (0, 0, 1)], ["spine1", "spine2"], name="Spine")
     arm = spine if shared else rigs.armature("Arm")
     parent = "spine2" if shared else None
     rigs.add_bones(arm, [(0.2, 0, 1), (0.6, -0.1, 0.9), (1, 0, 0.9)], ["upper", "lower"], parent=parent, connect=False)
@@ -111,8 +110,7 @@ def _on_path(own: Carried) -> None:
 
 
 def _bone_of_props(own: Carried) -> None:
-    props = rigs.armature("Props")
-    rigs.add_bones(props, [PLACE, (0.3, -0.2, 0.8)], ["prop"])
+    props = rigs.limb([PLACE, (0.3, -0.2, 0.8)], ["prop"], name="Props")
     constraint(props.pose.bones["prop"], "COPY_LOCATION", own.spine)
     chain = own.arm.pose.bones["lower"].ik_addon
     chain.target, chain.target_bone = props, "prop"

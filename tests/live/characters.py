@@ -23,8 +23,7 @@ def place(frame: int) -> tuple[float, float, float]:
 
 def rig(bones: int = 5, **settings: object) -> bpy.types.Object:
     """Return an armature with a chain whose target circles, at times out of reach."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(bones, 1.0 / bones, 0.3), [f"b{i}" for i in range(bones)])
+    ob = rigs.limb(rigs.bent(bones, 1.0 / bones, 0.3), [f"b{i}" for i in range(bones)])
     target = rigs.empty("target")
     rigs.key(target, "location", {f: place(f) for f in range(1, HELD[0] + 1, 7)})
     rigs.chain(ob, f"b{bones - 1}", target, bones, **settings)
@@ -121,8 +120,7 @@ KINDS: Mapping[str, Build] = {
 
 def character(*, keyed: tuple[str, ...] = (), controls: bool = False) -> bpy.types.Object:
     """Return a live body with two limbs of two bones, with poles; bones whose names begin as in `keyed` have keys."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0.0, 0.0, 0.9), (0.0, 0.0, 1.3), (0.0, 0.0, 1.7)], ["body.hips", "body.chest"])
+    ob = rigs.limb([(0.0, 0.0, 0.9), (0.0, 0.0, 1.3), (0.0, 0.0, 1.7)], ["body.hips", "body.chest"])
     for side, x in (("L", 0.3), ("R", -0.3)):
         points = [(x, 0.0, 1.6), (1.5 * x, -0.05, 1.3), (1.7 * x, 0.0, 1.0)]
         rigs.add_bones(ob, points, [f"limb.upper.{side}", f"limb.lower.{side}"], parent="body.chest", connect=False)

@@ -65,8 +65,7 @@ def now(ob: bpy.types.Object) -> rigs.Poses:
 
 @pytest.mark.parametrize("solver", ["AUTO", "FABRIK"])
 def test_setting_the_iterations_takes_effect_at_once(addon: Addon, solver: str) -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(6), [f"bone.{i}" for i in range(6)])
+    ob = rigs.limb(rigs.bent(6), [f"bone.{i}" for i in range(6)])
     for bone in ob.pose.bones:
         bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, -0.9, 0.9
         bone.lock_ik_y = bone.lock_ik_z = True
@@ -86,8 +85,7 @@ def test_setting_the_iterations_takes_effect_at_once(addon: Addon, solver: str) 
 
 def two_limbs() -> tuple[bpy.types.Object, bpy.types.Object, bpy.types.Object]:
     """Return an armature with the chains 'near', whose target is in reach, and 'far'."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(2), ["near root", "near"])
+    ob = rigs.limb(rigs.bent(2), ["near root", "near"])
     rigs.add_bones(ob, [(3, 0, 0), (3, 0, 1), (3, 0, 2)], ["far root", "far"])
     near, far = rigs.empty("Near", (0.3, 0.4, 1.2)), rigs.empty("Far", (3, 0, 5))
     rigs.chain(ob, "near", near, 2)
@@ -206,8 +204,7 @@ def test_has_nothing_to_restore(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_works_while_the_target_is_active() -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(4), list("abcd"))
+    ob = rigs.limb(rigs.bent(4), list("abcd"))
     for tip in ("b", "d"):
         activate(ob, tip)
         bpy.ops.ik_addon.chain_add(chain_length=2)
@@ -221,8 +218,7 @@ def test_works_while_the_target_is_active() -> None:
 
 
 def test_refuses_a_target_without_a_chain() -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(2), list("ab"))
+    ob = rigs.limb(rigs.bent(2), list("ab"))
     chain = add(ob, "b")
     bpy.context.view_layer.objects.active = chain.target
     chain.target = None

@@ -25,8 +25,7 @@ def at_bone(name: str, ob: bpy.types.Object, bone: str, location: rigs.Point) ->
 
 def two_arms() -> tuple[bpy.types.Object, bpy.types.Object]:
     """Two arms in one armature, side by side; the leader has a target."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(2, 0, 0), (2, -0.2, 1), (2, 0, 2)], ["upper.B", "lower.B"])
+    ob = rigs.limb([(2, 0, 0), (2, -0.2, 1), (2, 0, 2)], ["upper.B", "lower.B"])
     return ob, rigs.add_arm(ob, 0.0, ["upper.A", "lower.A"], "Leader")
 
 

@@ -157,9 +157,7 @@ def other_body(live: bool) -> bpy.types.Object:
 
 def plain_body() -> bpy.types.Object:
     """Return an armature without chains."""
-    ob = rigs.armature("Plain")
-    rigs.add_bones(ob, rigs.straight(3), [f"{bone}.L" for bone in BONES])
-    return ob
+    return rigs.limb(rigs.straight(3), [f"{bone}.L" for bone in BONES], name="Plain")
 
 
 def duplicated() -> bpy.types.Object:

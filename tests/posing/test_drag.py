@@ -357,8 +357,7 @@ def test_a_paw_is_lifted_although_its_toe_is_pinned(addon: Addon) -> None:
 
 
 def test_a_body_without_feet_is_said_to_have_none(capfd: Capture) -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(4), list("abcd"))
+    ob = rigs.limb(rigs.bent(4), list("abcd"))
     activate(ob, "d")
     assert "No feet were found" in said(capfd, bpy.ops.ik_addon.pose_body, offset=(0.1, 0.0, -0.2))
     ob.pose.bones["a"].ik_addon.pin = {"LOCATION"}

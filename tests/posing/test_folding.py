@@ -118,8 +118,7 @@ def test_a_root_bone_of_the_whole_character_stays_in_place(addon: Addon) -> None
 
 
 def test_without_legs_the_free_root_is_where_bones_branch(addon: Addon) -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.straight(3), ["ground", "body", "tip"])
+    ob = rigs.limb(rigs.straight(3), ["ground", "body", "tip"])
     rigs.add_bones(ob, [(0, 0, 2), (1, 0, 2), (2, 0, 2)], ["side", "end"], parent="body")
     assert found(addon, ob, "end") == ("body", set())
     assert found(addon, ob, "ground") == ("ground", set())
@@ -148,8 +147,7 @@ def test_limbs_fold_in_their_plane_and_trunks_forward_and_back(addon: Addon) -> 
 
 
 def test_a_straight_limb_folds_to_the_side_of_its_kind(addon: Addon) -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0, 0, 2), (0, 0, 3)], ["hips"])
+    ob = rigs.limb([(0, 0, 2), (0, 0, 3)], ["hips"])
     for side, x in (("L", 0.3), ("R", -0.3)):
         places = [(x, 0, 2), (x, 0, 1), (x, 0, 0.1), (x, -0.3, 0)]
         rigs.add_bones(ob, places, [f"{name}.{side}" for name in ("thigh", "shin", "foot")], parent="hips")

@@ -77,8 +77,7 @@ def build() -> None:
     other = _arm("Other", 2.0, point)
     mark = rigs.empty("Mark", (3.5, 0.5, 1.0))
     _arm("Third", 3.0, mark)
-    ob = rigs.armature("Rig")
-    rigs.add_bones(ob, [(0.0, 0.0, 1.0), (0.0, 0.0, 1.3), (0.0, 0.05, 1.8)], ["hips", "chest"])
+    ob = rigs.limb([(0.0, 0.0, 1.0), (0.0, 0.0, 1.3), (0.0, 0.05, 1.8)], ["hips", "chest"], name="Rig")
     rigs.add_bones(ob, [(0.0, -0.3, 1.5), (0.0, -0.5, 1.5)], ["handle"], parent="hips")
     arm = [(0.2, 0.0, 1.8), (0.9, 0.15, 1.8), (1.6, 0.0, 1.8), (1.8, 0.0, 1.8)]
     rigs.add_bones(ob, arm, ["upper", "lower", "hand"], parent="chest")
@@ -109,8 +108,7 @@ def build() -> None:
 
 
 def _arm(name: str, x: float, target: bpy.types.Object) -> bpy.types.Object:
-    ob = rigs.armature(name)
-    rigs.add_bones(ob, [(x, 0.0, 0.0), (x, -0.2, 1.0), (x, 0.0, 2.0)], ["upper", "lower"])
+    ob = rigs.limb([(x, 0.0, 0.0), (x, -0.2, 1.0), (x, 0.0, 2.0)], ["upper", "lower"], name=name)
     rigs.chain(ob, "lower", target, 2)
     return ob
 

@@ -223,8 +223,7 @@ def test_unkeyed_values_elsewhere_stay(bake: Any) -> None:
     ob.ik_addon.live = False
     scene: Any = bpy.context.scene
     extra = bpy.data.objects["Extra"]
-    other = rigs.armature("Other")
-    rigs.add_bones(other, rigs.straight(2), ["a", "b"])
+    other = rigs.limb(rigs.straight(2), ["a", "b"], name="Other")
     rigs.key(other.pose.bones["a"], "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.9, 0.1, 0.3, 0.0)})
     key_control(scene)
     extra["dial"] = 0.0

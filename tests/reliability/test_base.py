@@ -18,8 +18,7 @@ POSE = (0.9, 0.3, 0.2, 0.1)
 
 def limb(*names: str) -> bpy.types.Object:
     """An armature of connected, unposed bones; the last two are a chain with a target."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(len(names)), list(names))
+    ob = rigs.limb(rigs.bent(len(names)), list(names))
     rigs.chain(ob, names[-1], rigs.empty("Target", (0.5, 0.4, 1.5)), 2)
     bpy.context.view_layer.update()
     return ob

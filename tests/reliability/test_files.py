@@ -356,8 +356,7 @@ def step(through: str) -> None:
 
 def arm_on_controls() -> tuple[bpy.types.Object, bpy.types.Object]:
     """A live arm whose target and pole are bones of another armature."""
-    controls = rigs.armature("Controls")
-    rigs.add_bones(controls, [(0.6, 0.5, 1.0), (0.6, 0.5, 1.5)], ["hand"])
+    controls = rigs.limb([(0.6, 0.5, 1.0), (0.6, 0.5, 1.5)], ["hand"], name="Controls")
     rigs.add_bones(controls, [(0.0, -3.0, 1.0), (0.0, -3.0, 1.5)], ["elbow"])
     ob = plain_arm("Rig", 0.0)
     chain = ob.pose.bones["lower"].ik_addon

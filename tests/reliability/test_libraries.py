@@ -30,8 +30,7 @@ def channels(ob: bpy.types.Object) -> Channels:
 
 def character() -> bpy.types.Object:
     """A rig and its target in a collection: two bones posed by hand, in two rotation modes, and one keyed."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(4), ["root", "keyed", "upper", "lower"])
+    ob = rigs.limb(rigs.bent(4), ["root", "keyed", "upper", "lower"])
     target = rigs.empty("Target")
     rigs.key(target, "location", {1: (0.9, 0.5, 2.5), 20: (0.2, 1.1, 1.9)})
     rigs.key(ob.pose.bones["keyed"], "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.9, 0.1, 0.3, 0.0)})
@@ -273,8 +272,7 @@ def as_override(folder: Path, shown: bool = False) -> bpy.types.Object:
 
 def plain(folder: Path) -> bpy.types.Object:
     """Return an override of a linked rig whose bones have no settings."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(4), ["root", "keyed", "upper", "lower"])
+    ob = rigs.limb(rigs.bent(4), ["root", "keyed", "upper", "lower"])
     rigs.in_collection("Character", ob)
     return as_override(folder, shown=True)
 

@@ -17,8 +17,7 @@ from tests.rig.test_followers import with_chains
 
 def arms() -> bpy.types.Object:
     """Set up two arms with hands and chains in Pose Mode, the left one keyed, beside another armature in Pose Mode."""
-    other = rigs.armature("Other")
-    rigs.add_bones(other, rigs.bent(2), ["a", "b"])
+    other = rigs.limb(rigs.bent(2), ["a", "b"], name="Other")
     ob = with_chains()
     rigs.key(ob.pose.bones["upper_arm.L"], "rotation_quaternion", {1: (1, 0, 0, 0), 9: (0.9, 0.1, 0.3, 0)})
     rigs.key(ob.pose.bones["forearm.L"].ik_addon.target, "location", {1: (0.9, 0, 1), 9: (0.8, 0.2, 1.1)})

@@ -253,8 +253,7 @@ def test_the_row_names_the_setting_and_the_button_resets_it(
     [((30.0, 0.0, 0.0), "EXTEND"), ((1e30, -1e30, 1e30), "PUSH_ROOT"), ((0.0, 0.0, 1e-30), "STRETCH")],
 )
 def test_giant_counts_and_distances_take_no_time(addon: Addon, place: tuple[float, float, float], policy: str) -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(6, 0.3), list("abcdef"))
+    ob = rigs.limb(rigs.bent(6, 0.3), list("abcdef"))
     for bone in ob.pose.bones:
         bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, -0.1, 0.1
     rigs.chain(ob, "f", rigs.empty("Target", place), 10**9, iterations=2**31 - 1, tolerance=1e-9, out_of_reach=policy)

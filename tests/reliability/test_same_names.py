@@ -22,8 +22,7 @@ def make(offset: float) -> bpy.types.Object:
     ob.location.x = offset
     rigs.add_bones(ob, rigs.bent(3), ["root", "upper", "lower"])
     rigs.add_bones(ob, [(1.0, 0.0, 0.0), (1.0, 0.2, 1.0), (1.0, 0.0, 2.0)], ["thigh", "shin"], parent="root")
-    controls = rigs.armature("Controls")
-    rigs.add_bones(controls, [(0.0, 0.0, 0.0), (0.0, 0.0, 0.3)], ["knob"])
+    controls = rigs.limb([(0.0, 0.0, 0.0), (0.0, 0.0, 0.3)], ["knob"], name="Controls")
     target, pole = rigs.empty("Target"), rigs.empty("Pole", (offset, 3.0, 1.0))
     rigs.key(target, "location", {1: (offset + 0.9, 0.5, 1.9), 20: (offset - 0.3, 0.9, 1.6)})
     rigs.key(controls, "location", {1: (offset + 1.2, 0.5, 1.0), 20: (offset + 0.8, -0.6, 1.4)})

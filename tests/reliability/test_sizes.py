@@ -127,14 +127,12 @@ NAMES = {
 @pytest.mark.parametrize("kind", NAMES)
 def test_works_with_names_of_every_kind(kind: str, tmp_path: Any) -> None:
     wanted = NAMES[kind]
-    ob = rigs.armature(wanted[0])
-    rigs.add_bones(ob, [(0, 0, 0), (0, -0.2, 1), (0, 0, 2)], ["upper", "lower"])
+    ob = rigs.limb([(0, 0, 0), (0, -0.2, 1), (0, 0, 2)], ["upper", "lower"], name=wanted[0])
     for old, new in zip(("upper", "lower"), wanted, strict=True):
         ob.data.bones[old].name = new
     upper, lower = (bone.name for bone in ob.pose.bones)
     assert upper == wanted[0].encode()[:63].decode(errors="ignore")
-    controls = rigs.armature("Controls")
-    rigs.add_bones(controls, [(0.6, 0.5, 1.0), (0.6, 0.5, 1.5)], ["hand"])
+    controls = rigs.limb([(0.6, 0.5, 1.0), (0.6, 0.5, 1.5)], ["hand"], name="Controls")
     controls.data.bones["hand"].name = wanted[1]
     rigs.key(controls, "location", {1: (0, 0, 0), 20: (-0.4, 0.3, 0.2)})
     ob.pose.bones[upper].rotation_quaternion = (0.98, 0.0, 0.17, 0.1)

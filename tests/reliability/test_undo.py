@@ -45,8 +45,7 @@ def live_arm() -> None:
 
 def constrained() -> None:
     """Set up an arm with a constraint without a pole, whose chain would find another pose."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0, 0, 0), (0.2, -0.2, 1), (0, 0, 2)], ["upper", "lower"])
+    ob = rigs.limb([(0, 0, 0), (0.2, -0.2, 1), (0, 0, 2)], ["upper", "lower"])
     made: Any = ob.pose.bones["lower"].constraints.new("IK")
     made.target, made.chain_count = rigs.empty("Target", (0.9, -0.3, 0.8)), 2
     bpy.context.view_layer.update()

@@ -22,8 +22,7 @@ KEPT = 60
 
 def scene() -> None:
     """Build two arms on a body, one with a chain, the other with Blender's own IK, all keyed somewhere."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0, 0, 0), (0, 0, 1)], ["body"])
+    ob = rigs.limb([(0, 0, 0), (0, 0, 1)], ["body"])
     for side, x in (("L", 1.0), ("R", -1.0)):
         points = [(0.3 * x, 0, 1), (1.0 * x, -0.1, 1.1), (1.8 * x, 0, 1.0), (2.0 * x, 0, 1.0)]
         rigs.add_bones(ob, points, [f"{name}.{side}" for name in ("upper", "lower", "hand")], "body", connect=True)

@@ -13,8 +13,7 @@ LEGS = 3
 def limbs(kind: str, counts: tuple[int, ...], angle: float) -> tuple[bpy.types.Object, list[bpy.types.Object]]:
     """Return limbs with limits, of so many bones, on a turned body, the last with a pole, and their targets."""
     pole = rigs.empty("pole", (0.5, 3.0, 1.0))
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0, 0, -1), (0, 0, 0)], ["body"])
+    ob = rigs.limb([(0, 0, -1), (0, 0, 0)], ["body"])
     targets = []
     for limb, bones in enumerate(counts):
         names = [f"{kind}{limb}.{i}" for i in range(bones)]

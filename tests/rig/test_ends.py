@@ -17,8 +17,7 @@ PLACE, TURN = 1e-5, math.radians(0.05)
 
 def leg(*, connect: bool = True, **settings: object) -> tuple[bpy.types.Object, bpy.types.Object]:
     """Return hips and a leg with foot and toes, on a chain whose target is rotated away from the foot."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0, 0, 1.0), (0, 0, 1.2)], ["hips"])
+    ob = rigs.limb([(0, 0, 1.0), (0, 0, 1.2)], ["hips"])
     rigs.add_bones(ob, [(0.1, 0, 1), (0.1, -0.03, 0.5), (0.1, 0, 0.1)], ["thigh", "shin"], parent="hips")
     ankle = (0.1, 0, 0.1) if connect else (0.12, 0.03, 0.08)
     rigs.add_bones(ob, [ankle, (0.1, -0.15, 0.02), (0.1, -0.2, 0.02)], ["foot", "toe"], parent="shin")
@@ -222,8 +221,7 @@ def test_influence_blends_the_foot(addon: Addon) -> None:
 
 
 def test_hands_follow_their_targets_on_arms_that_share_a_spine(addon: Addon) -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0, 0, 0), (0, 0.02, 0.5), (0, 0, 1)], ["spine", "chest"])
+    ob = rigs.limb([(0, 0, 0), (0, 0.02, 0.5), (0, 0, 1)], ["spine", "chest"])
     for side, x in (("L", 1), ("R", -1)):
         points = [(0.2 * x, 0, 1), (0.5 * x, 0.03, 1), (0.8 * x, 0, 1), (0.9 * x, 0, 1)]
         rigs.add_bones(ob, points, [f"{name}.{side}" for name in ("upper", "lower", "hand")], "chest", connect=True)

@@ -73,8 +73,7 @@ def place(rng: Generator, ob: bpy.types.Object) -> None:
 
 def rig(rng: Generator) -> bpy.types.Object:
     """Return two chains on keyed bones, one attached to the other, with targets attached to all kinds of things."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.straight(2), ["root", "hips"])
+    ob = rigs.limb(rigs.straight(2), ["root", "hips"])
     rigs.add_bones(ob, [(0, 0, 2), (0, 0.2, 3), (0, 0, 4), (0.2, 0, 5)], ["spine1", "spine2", "chest"], parent="hips")
     rigs.add_bones(ob, [(0.2, 0, 5), (1, -0.2, 5), (2, 0, 5)], ["upper", "lower"], parent="chest")
     rigs.add_bones(ob, [(3, 0, 0), (3, 1, 0), (3, 1, 1)], ["other", "holder"])
@@ -282,8 +281,7 @@ THINGS: dict[str, Callable[[Any, Any, Any], object]] = {
 
 @pytest.mark.parametrize("thing", THINGS)
 def test_motion_that_curves_do_not_determine_is_detected(curves: Any, addon: Addon, thing: str) -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.straight(2), ["root", "hips"])
+    ob = rigs.limb(rigs.straight(2), ["root", "hips"])
     rigs.add_bones(ob, [(0, 0, 2), (1, -0.2, 2), (2, 0, 2)], ["upper", "lower"], parent="hips")
     target = rigs.empty("Target")
     rigs.key(target, "location", {1: (0.5, 0.2, 1.0), 30: (0.2, 0.6, 1.3)})

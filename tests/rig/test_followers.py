@@ -14,8 +14,7 @@ from tests.reliability.states import activate
 
 
 def two_arms(name: str = "metarig") -> bpy.types.Object:
-    ob = rigs.armature(name)
-    rigs.add_bones(ob, [(0, 0, 0), (0, 0, 1)], ["spine"])
+    ob = rigs.limb([(0, 0, 0), (0, 0, 1)], ["spine"], name=name)
     for side, x in (("L", 1), ("R", -1)):
         points = [(x * 0.2, 0, 1), (x * 0.6, 0.05, 1), (x, 0, 1), (x * 1.2, 0, 1)]
         names = [f"{part}.{side}" for part in ("upper_arm", "forearm", "hand")]
@@ -291,8 +290,7 @@ def without_target(ob: bpy.types.Object, tip: str, name: str) -> bpy.types.PoseB
 
 
 def test_a_chain_on_a_numbered_bone_is_offered_the_target_it_had(addon: Addon) -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(3), ["tail", "tail.001", "tail.002"])
+    ob = rigs.limb(rigs.bent(3), ["tail", "tail.001", "tail.002"])
     activate(ob, "tail.002")
     assert bpy.ops.ik_addon.chain_add(live=True, controls="EMPTIES") == {"FINISHED"}
     assert addon.fix(without_target(ob, "tail.002", "tail.002")).label == "Use 'IK Target tail.002'"

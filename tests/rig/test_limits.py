@@ -55,8 +55,7 @@ def beyond(ob: bpy.types.Object, name: str) -> float:
 
 def limited_rig(rng: random.Random, bones: int) -> tuple[bpy.types.Object, bpy.types.Object]:
     """Return a chain whose joints all have random limits, below a turned parent, and a target."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0, 0, 0), (0.1, 0.2, 1.0)], ["body"])
+    ob = rigs.limb([(0, 0, 0), (0.1, 0.2, 1.0)], ["body"])
     points = [(0.1, 0.2, 1.0)]
     points += [(0.1 + rng.uniform(-0.1, 0.1), 0.2 + rng.uniform(-0.1, 0.1), 2.0 + i) for i in range(bones)]
     rigs.add_bones(ob, points, [f"b{i}" for i in range(bones)], parent="body")
@@ -144,8 +143,7 @@ def test_report_says_that_limits_hold_the_chain_back(addon: Addon) -> None:
 def test_a_stiff_bone_turns_less() -> None:
     turned = {}
     for stiff in (0.0, 0.9):
-        ob = rigs.armature(f"Stiff {stiff}")
-        rigs.add_bones(ob, rigs.bent(4), ["a", "b", "c", "d"])
+        ob = rigs.limb(rigs.bent(4), ["a", "b", "c", "d"], name=f"Stiff {stiff}")
         for bone in ob.pose.bones:
             bone.ik_stiffness_x = bone.ik_stiffness_y = bone.ik_stiffness_z = 0.1
         bone = ob.pose.bones["b"]
@@ -159,8 +157,7 @@ def test_a_stiff_bone_turns_less() -> None:
 
 @pytest.mark.parametrize("bones", [2, 4])
 def test_the_tip_takes_the_orientation_of_its_target(bones: int) -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, rigs.bent(bones + 1), [f"b{i}" for i in range(bones + 1)])
+    ob = rigs.limb(rigs.bent(bones + 1), [f"b{i}" for i in range(bones + 1)])
     target = rigs.empty("Target", (0.4, 0.9, 0.6 * bones))
     target.rotation_euler = (0.7, -0.4, 0.9)
     rigs.chain(ob, f"b{bones}", target, bones + 1, use_rotation=True)
@@ -180,8 +177,7 @@ def test_fabrik_is_led_by_its_tip() -> None:
     """Move the target by a fiftieth of the chain's length, and look at the pose shown."""
     turned = {}
     for solver in ("FABRIK", "EVEN_BEND"):
-        ob = rigs.armature(solver)
-        rigs.add_bones(ob, [(0.0, 0.0, 0.1 * i) for i in range(11)], [f"{solver}{i}" for i in range(10)])
+        ob = rigs.limb([(0.0, 0.0, 0.1 * i) for i in range(11)], [f"{solver}{i}" for i in range(10)], name=solver)
         rigs.chain(ob, f"{solver}9", rigs.empty(f"At {solver}", (0.02, 0.0, 0.98)), 10, solver=solver)
         rigs.go_live(ob)
         bones = rigs.evaluated(ob).pose.bones
@@ -193,8 +189,7 @@ def test_fabrik_is_led_by_its_tip() -> None:
 
 def flat_arm(bones: int) -> tuple[bpy.types.Object, bpy.types.Object]:
     """Return a chain drawn in the XZ plane, below a body, and a target that moves in front of that plane."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0, 0, 0), (0, 0, 1)], ["body"])
+    ob = rigs.limb([(0, 0, 0), (0, 0, 1)], ["body"])
     points = [(0.5 * math.sin(0.3 * i), 0.0, 1.0 + i) for i in range(bones + 1)]
     rigs.add_bones(ob, points, [f"b{i}" for i in range(bones)], parent="body")
     target = rigs.empty("Target")
@@ -246,8 +241,7 @@ def test_report_says_that_planar_has_no_effect_with_limits(addon: Addon) -> None
 
 def torso() -> bpy.types.Object:
     """Return a spine of three bones with two arms, whose chains share the spine."""
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0, 0, 0), (0, -0.02, 0.3), (0, -0.02, 0.6), (0, 0, 0.9)], ["s0", "s1", "s2"])
+    ob = rigs.limb([(0, 0, 0), (0, -0.02, 0.3), (0, -0.02, 0.6), (0, 0, 0.9)], ["s0", "s1", "s2"])
     for side, x in (("L", 1.0), ("R", -1.0)):
         points = [(0.2 * x, 0, 0.85), (0.5 * x, 0.05, 0.8), (0.8 * x, 0, 0.75)]
         rigs.add_bones(ob, points, [f"upper.{side}", f"lower.{side}"], parent="s2", connect=False)

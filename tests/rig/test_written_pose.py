@@ -157,8 +157,7 @@ def test_reported_error_matches_the_tip_however_bones_are_scaled(addon: Addon, s
 
 
 def test_bones_of_zero_length_follow_and_do_no_harm() -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0, 0, 0), (0, -0.1, 1)], ["upper"])
+    ob = rigs.limb([(0, 0, 0), (0, -0.1, 1)], ["upper"])
     rigs.add_bones(ob, [(0, -0.1, 1), (0, -0.1, 1.2)], ["helper"], parent="upper")
     rigs.add_bones(ob, [(0, -0.1, 1), (0, 0, 2)], ["lower"], parent="helper", connect=False)
     target = rigs.empty("Target", (0.7, 0.4, 1.0))
@@ -205,8 +204,7 @@ def test_driven_channels_are_left_to_their_driver_and_a_miss_is_reported(addon: 
 @pytest.mark.parametrize("seed", [0, 1, 4, 6, 10, 29, 50])
 def test_a_root_scaled_flat_does_not_amplify_rounding(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0, 0, 0), (0.6, -0.9, 0.0), (-0.5, -0.8, 0.8)], ["upper", "lower"])
+    ob = rigs.limb([(0, 0, 0), (0.6, -0.9, 0.0), (-0.5, -0.8, 0.8)], ["upper", "lower"])
     upper, lower = ob.pose.bones
     upper.scale, upper.ik_stiffness_x = (0.0, 1.4, 1.2), 0.99
     upper.use_ik_limit_y, upper.ik_min_y, upper.ik_max_y = True, -0.15, 1.25

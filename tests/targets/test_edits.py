@@ -463,8 +463,7 @@ def test_an_edit_by_hand_reaches_over_a_range() -> None:
 
 @pytest.mark.usefixtures("auto")
 def test_an_edit_that_becomes_fk_reaches_over_a_range() -> None:
-    ob = rigs.armature()
-    rigs.add_bones(ob, [(0, 0, z) for z in range(5)], ["hips", "middle", "chest", "lower"])
+    ob = rigs.limb([(0, 0, z) for z in range(5)], ["hips", "middle", "chest", "lower"])
     rigs.chain(ob, "lower", rigs.empty("Target", (0.5, 0.3, 3.5)), 4)
     turns = {i: Quaternion((1.0, 0.01 * i, 0.1, -0.005 * i)).normalized() for i in range(1, 41)}
     rigs.key(ob.pose.bones["middle"], "rotation_quaternion", turns)
