@@ -12,7 +12,7 @@ Tasks:
   window-setup  only set it up
   fuzz          run many random cases on every Blender; ARGUMENTS go to tests/fuzz
   lint          check style and types
-  build         build the extension's zip in build/, with this Python alone
+  build         build the extension's zip in build/
   demo          install the extension into a fresh user folder and run tools/demo.py there
   bench         measure the speed against Blender's own IK, on the newest Blender; ARGUMENTS go to
                 benchmarks/performance.py

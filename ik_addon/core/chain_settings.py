@@ -186,10 +186,12 @@ class IKAddonChain(bpy.types.PropertyGroup):
         min=0,
         soft_max=64,
     )
-    target: _switch(PointerProperty, "Target", "The object that the tip of the chain follows", type=bpy.types.Object)
-    target_bone: _switch(StringProperty, "Target Bone", "The bone of the target armature whose head the tip follows")
-    pole: _switch(PointerProperty, "Pole", "The object that the chain bends towards", type=bpy.types.Object)
-    pole_bone: _switch(StringProperty, "Pole Bone", "The bone of the pole armature whose head the chain bends towards")
+    target: _structure(PointerProperty, "Target", "The object that the tip of the chain follows", type=bpy.types.Object)
+    target_bone: _structure(StringProperty, "Target Bone", "The bone of the target armature whose head the tip follows")
+    pole: _structure(PointerProperty, "Pole", "The object that the chain bends towards", type=bpy.types.Object)
+    pole_bone: _structure(
+        StringProperty, "Pole Bone", "The bone of the pole armature whose head the chain bends towards"
+    )
     pole_angle: _number(
         "Pole Angle",
         "Turns the bend about the line from the root to the target",
@@ -269,7 +271,7 @@ class IKAddonChain(bpy.types.PropertyGroup):
         default=True,
     )
     use_rotation: _setting(BoolProperty, "Rotation", "Turn the tip with the target", update=_rotation_switched)
-    end_bone: _switch(
+    end_bone: _structure(
         StringProperty,
         "End Bone",
         "The hand or foot: a bone below the tip, whose head the chain brings to the target",
