@@ -252,8 +252,7 @@ def test_a_limb_that_stretches_to_another_bone_is_refused() -> None:
     ob = rigs.limb(rigs.bent(3), ["upper_arm.L", "forearm.L", "hand.L"])
     rigs.add_bones(ob, [(1, 0, 2), (1, 0, 3)], ["control.L"])
     constraint: Any = ob.pose.bones["forearm.L"].constraints.new("STRETCH_TO")
-    constraint.target, constraint.subtarget = ob, "control.L"
-    bpy.context.view_layer.update()
+    rigs.change(constraint, target=ob, subtarget="control.L")
     activate(ob, "forearm.L")
     with refused("The constraint 'Stretch To' on bone 'forearm.L' also moves bones of this chain. Mute it"):
         bpy.ops.ik_addon.chain_add()

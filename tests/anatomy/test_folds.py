@@ -62,8 +62,7 @@ LEGS = (
 def lower(ob: bpy.types.Object, bone: str, by: float) -> None:
     """Lower a body from its place at rest."""
     pose = ob.pose.bones[bone]
-    pose.matrix = Matrix.Translation((0.0, 0.0, -by)) @ pose.bone.matrix_local
-    bpy.context.view_layer.update()
+    rigs.change(pose, matrix=Matrix.Translation((0.0, 0.0, -by)) @ pose.bone.matrix_local)
 
 
 @pytest.mark.usefixtures("rigify")

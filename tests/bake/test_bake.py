@@ -175,8 +175,7 @@ def test_cancel_restores_everything_and_progress_goes_from_0_to_1(bake: Any, way
     ob = animated_arm()
     if way == "stepped":
         must_be_stepped(ob)
-    ob.ik_addon.live = live
-    bpy.context.view_layer.update()
+    rigs.change(ob.ik_addon, live=live)
     before, played = state(ob), poses(ob)
     for share in (0.0, 0.3, 0.55, 0.65, 0.85, 0.95, 1.0):
         for new_action in (True, False):
@@ -297,8 +296,7 @@ def test_a_loop_that_exists_only_on_another_frame_is_not_baked(bake: Any) -> Non
 def test_another_live_armature_and_its_unkeyed_pose_stay(bake: Any) -> None:
     leader, follower = two_arms()
     edited = (0.8, 0.0, 0.6, 0.0)
-    leader.pose.bones["lower"].rotation_quaternion = edited
-    bpy.context.view_layer.update()
+    rigs.change(leader.pose.bones["lower"], rotation_quaternion=edited)
     before, pose, switches_and_keys = state(leader), rigs.pose(follower), state(follower)[:3]
     for share in (0.2, 0.8):
         stopped(bake, follower, share)

@@ -261,8 +261,7 @@ def test_what_cannot_be_planted_is_refused() -> None:
     before = walker.play(ob)
     refuses(bpy.ops.ik_addon.plant, "'Target R' has no keys")
     assert np.array_equal(walker.play(ob), before)
-    ob.pose.bones["thigh.L"].scale = (0.0, 0.0, 0.0)
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["thigh.L"], scale=(0.0, 0.0, 0.0))
     for operator in (bpy.ops.ik_addon.find_contacts, bpy.ops.ik_addon.plant):
         refuses(operator, "scaled to zero")
 
@@ -322,8 +321,7 @@ def test_planting_again_starts_from_the_unplanted_motion(addon: Addon) -> None:
 def test_the_other_foot_holds_however_often_one_is_planted_again(addon: Addon, height: float, slope: float) -> None:
     ob = walker.figure("turn", excess=0.015)
     ground = rigs.empty("Ground", (0.0, 0.0, height))
-    ground.rotation_euler.x = slope
-    bpy.context.view_layer.update()
+    rigs.change(ground.rotation_euler, x=slope)
     bpy.ops.ik_addon.find_contacts()
     bpy.ops.ik_addon.plant(ground="Ground", cap=0.5)
     activate(ob, "shin.L")

@@ -19,8 +19,7 @@ def test_a_cancelled_gesture_leaves_the_fk_pose_unchanged() -> None:
     lower = ob.pose.bones["lower"]
     solved = lower.rotation_quaternion.copy()
     for step in (0.1, 0.2, 0.3):
-        lower.rotation_quaternion = (1.0, 0.0, step, 0.0)
-        bpy.context.view_layer.update()
+        rigs.change(lower, rotation_quaternion=(1.0, 0.0, step, 0.0))
     lower.rotation_quaternion = solved  # what Esc restores
     bpy.context.view_layer.update()
     ob.ik_addon.live = False

@@ -77,8 +77,7 @@ def test_the_hand_reaches_its_place_and_the_feet_stay(human: bpy.types.Object) -
 
 
 def test_the_active_bones_tail_goes_to_a_place_in_world_space(human: bpy.types.Object) -> None:
-    human.matrix_world = Matrix.LocRotScale((3.0, -2.0, 0.5), Euler((0.3, -0.2, 2.0)), (0.5, 0.5, 0.5))
-    bpy.context.view_layer.update()
+    rigs.change(human, matrix_world=Matrix.LocRotScale((3.0, -2.0, 0.5), Euler((0.3, -0.2, 2.0)), (0.5, 0.5, 0.5)))
     evaluated: Any = rigs.evaluated(human)
     place = evaluated.matrix_world @ (evaluated.pose.bones["hand.L"].tail + Vector((-0.2, -0.3, 0.1)))
     pose(location=place, use_tail=True)
@@ -147,8 +146,7 @@ def test_every_rotation_mode_works_and_is_kept_even_where_a_bone_does_not_turn_w
     upper, lower = human.pose.bones["upper_arm.L"], human.pose.bones["forearm.L"]
     upper.rotation_mode, lower.rotation_mode = "ZYX", "AXIS_ANGLE"
     drag(human, "hand.L", (-0.1, -0.4, 0.1))
-    lower.bone.use_inherit_rotation = False
-    bpy.context.view_layer.update()
+    rigs.change(lower.bone, use_inherit_rotation=False)
     drag(human, "hand.L", (0.1, -0.1, 0.1))
     assert (upper.rotation_mode, lower.rotation_mode) == ("ZYX", "AXIS_ANGLE")
     assert Vector(upper.rotation_euler).length > 0.01
@@ -227,8 +225,7 @@ def test_the_target_of_a_posed_chain_follows(human: bpy.types.Object, live: bool
 
 def test_a_bone_is_turned_while_its_place_is_held(human: bpy.types.Object, addon: Addon) -> None:
     module = addon.module("posing.drag")
-    human.matrix_world = Matrix.LocRotScale((3.0, -2.0, 0.5), Euler((0.3, -0.2, 2.0)), None)
-    bpy.context.view_layer.update()
+    rigs.change(human, matrix_world=Matrix.LocRotScale((3.0, -2.0, 0.5), Euler((0.3, -0.2, 2.0)), None))
     orientation, before = turn(human, "hand.L"), rows(human)
     drag = module.BodyDrag(bpy.context, human, module.Ask("hand.L"))
     spin = Quaternion((0.2, 1.0, 0.3), 0.5)
@@ -395,8 +392,7 @@ def test_without_mirror_the_other_hand_is_not_dragged(human: bpy.types.Object) -
 
 
 def test_relative_mirror_keeps_the_difference_between_sides(both: bpy.types.Object) -> None:
-    both.pose.bones["upper_arm.R"].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), 0.4)
-    bpy.context.view_layer.update()
+    rigs.change(both.pose.bones["upper_arm.R"], rotation_quaternion=Quaternion((1.0, 0.0, 0.0), 0.4))
     both.pose.use_mirror_relative = True
     with goes(both, "hand.R", SIGNS * OFFSET / 2.0, 1e-3):
         pose(bone="hand.L", offset=OFFSET / 2.0)

@@ -20,8 +20,7 @@ def solved_arm() -> None:
     ob.pose.bones["upper.L"].rotation_quaternion = (0.9, 0.1, 0.3, -0.2)
     activate(ob, "lower.L")
     bpy.ops.ik_addon.chain_add()
-    ob.pose.bones["lower.L"].ik_addon.target.location = (1.4, 0.6, 1.1)
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["lower.L"].ik_addon.target, location=(1.4, 0.6, 1.1))
     bpy.ops.ik_addon.solve()
 
 
@@ -47,8 +46,7 @@ def constrained() -> None:
     """Set up an arm with a constraint without a pole, whose chain would find another pose."""
     ob = rigs.limb([(0, 0, 0), (0.2, -0.2, 1), (0, 0, 2)], ["upper", "lower"])
     made: Any = ob.pose.bones["lower"].constraints.new("IK")
-    made.target, made.chain_count = rigs.empty("Target", (0.9, -0.3, 0.8)), 2
-    bpy.context.view_layer.update()
+    rigs.change(made, target=rigs.empty("Target", (0.9, -0.3, 0.8)), chain_count=2)
 
 
 def converted() -> None:
@@ -127,8 +125,7 @@ def test_live_is_one_undo_step() -> None:
 
 def test_undo_of_a_moved_target_moves_the_live_limb_back() -> None:
     def move() -> None:
-        bpy.data.objects["IK Target lower.L"].location.z -= 0.4
-        bpy.context.view_layer.update()
+        rigs.shift(bpy.data.objects["IK Target lower.L"], z=-0.4)
         bpy.ops.ed.undo_push(message="Move")
 
     live_arm()

@@ -283,8 +283,7 @@ def enabled(rng: random.Random, _addon: Any) -> bool:
 
 def move_target(rng: random.Random, _addon: Any) -> bool:
     goals = [ob for ob in bpy.data.objects if ob.type == "EMPTY" and ob.animation_data is None]
-    rng.choice(goals).location = [rng.uniform(-1.5, 1.5) for _ in range(3)]
-    bpy.context.view_layer.update()
+    rigs.change(rng.choice(goals), location=[rng.uniform(-1.5, 1.5) for _ in range(3)])
     bpy.ops.ed.undo_push(message="Move")
     return True
 
@@ -293,8 +292,7 @@ def move_bone(rng: random.Random, _addon: Any) -> bool:
     bone = bpy.data.objects["Rig"].pose.bones[some_chain(rng)]
     if is_keyed(bone):
         return False
-    bone.rotation_quaternion = [rng.uniform(-1.0, 1.0) for _ in range(4)]
-    bpy.context.view_layer.update()
+    rigs.change(bone, rotation_quaternion=[rng.uniform(-1.0, 1.0) for _ in range(4)])
     bpy.ops.ed.undo_push(message="Rotate")
     return True
 

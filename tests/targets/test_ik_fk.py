@@ -216,8 +216,7 @@ def test_a_switch_keeps_other_edits_without_keys(to: str) -> None:
         bpy.ops.ik_addon.switch_ik_fk(to="FK")
         bpy.context.scene.frame_set(8)
     ob.location.x = 0.3
-    root.location.x = 0.7
-    bpy.context.view_layer.update()
+    rigs.change(root.location, x=0.7)
     bpy.ops.ik_addon.switch_ik_fk(to=to)
     bpy.context.view_layer.update()
     assert (ob.location.x, root.location.x) == pytest.approx((0.3, 0.7))

@@ -282,8 +282,7 @@ def test_a_cancelled_snap_changes_nothing(addon: Addon, live: bool, share: float
     ob.ik_addon.live = live
     bpy.context.scene.frame_set(12)
     target.location.x += 0.25  # not keyed
-    ob.pose.bones["thigh.L"].rotation_euler = Euler((0.3, 0.1, 0.0))
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["thigh.L"], rotation_euler=Euler((0.3, 0.1, 0.0)))
     before, keys = snapshot(), [keys_of(goal) for goal in (target, pole)]
     todo = addon.module("targets.snap").key_range(bpy.context, ob, [ob.pose.bones["shin.L"]], list(FRAMES))
     for done in todo:
