@@ -257,6 +257,15 @@ def constrain(owner: Any, kind: str, **settings: object) -> Any:
     return made
 
 
+def limit(bone: bpy.types.PoseBone, **ranges: tuple[float, float]) -> None:
+    """Limit a bone about axes x, y, z to ranges in degrees; (0, 0) locks."""
+    for axis, (low, high) in ranges.items():
+        setattr(bone, f"lock_ik_{axis}", low == high == 0.0)
+        setattr(bone, f"use_ik_limit_{axis}", True)
+        setattr(bone, f"ik_min_{axis}", math.radians(low))
+        setattr(bone, f"ik_max_{axis}", math.radians(high))
+
+
 def drive(owner: Any, path: str, index: int, expression: str, read: Any = None, read_path: str = "") -> Any:
     """Drive a number; `f` in the expression is a value read from an object or scene. Return the driver's curve."""
     curve = owner.driver_add(path, index)

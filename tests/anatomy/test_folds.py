@@ -80,9 +80,7 @@ def test_joints_keep_their_sides_down_to_40_percent_and_the_foot_stays(
     assert np.abs(rigs.pose(ob) - before).max() < 1e-6 * size
     assert (tip.ik_addon.pole is not None) == pole
     for joint, low, high in HINGES if limited else ():
-        own = ob.pose.bones[chain[joint]]
-        own.use_ik_limit_x, own.ik_min_x, own.ik_max_x = True, math.radians(low), math.radians(high)
-        own.lock_ik_y = own.lock_ik_z = True
+        rigs.limit(ob.pose.bones[chain[joint]], x=(low, high), y=(0, 0), z=(0, 0))
     end = rigs.evaluated(ob).pose.bones[tip.ik_addon.end_bone].matrix.copy()
     last = signs = bends(ob, chain)
     for part in np.linspace(0.0, 0.55, 12):

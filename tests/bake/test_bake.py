@@ -419,9 +419,8 @@ def held_arm() -> bpy.types.Object:
     ob, target = rigs.arm()
     swinging = {frame: (0.0, -0.5 - 0.5 * (frame >= 3), 1.5) for frame in range(1, 6)}
     rigs.key(target, "location", swinging | dict.fromkeys(range(6, 11), (0.0, -0.4, 0.5)))
-    elbow = ob.pose.bones["lower"]
-    elbow.use_ik_limit_x, elbow.ik_min_x, elbow.ik_max_x = True, math.radians(-100.0), math.radians(100.0)
-    elbow.lock_ik_y = elbow.lock_ik_z = elbow.ik_addon.use_limits = True
+    rigs.limit(ob.pose.bones["lower"], x=(-100, 100), y=(0, 0), z=(0, 0))
+    chain_of(ob).use_limits = True
     return ob
 
 

@@ -393,9 +393,7 @@ def test_a_foot_kept_from_turning_by_limits_gets_a_remark(by: str, matrix: Matri
         tip.ik_addon.target.rotation_euler = (
             addon.module("rig.read.orientation").target_rotation(ob.matrix_world, foot, np.eye(3)).to_euler()
         )
-    bone = ob.pose.bones["foot.L"]
-    bone.use_ik_limit_x = bone.lock_ik_y = bone.lock_ik_z = True
-    bone.ik_min_x, bone.ik_max_x = -0.2, 0.2
+    rigs.limit(ob.pose.bones["foot.L"], x=(-11, 11), y=(0, 0), z=(0, 0))
     rigs.change(ob.pose.bones["shin.L"], lock_ik_y=True, lock_ik_z=True)
     assert addon.report(ob, tip.name).message == "Reached"
     tip.ik_addon.target.rotation_euler.rotate_axis("Z", 0.8)

@@ -124,9 +124,7 @@ def test_limits_stay_off_joints_that_go_beyond_them(tmp_path: Path, capfd: pytes
     span = {"frame_range": "CUSTOM", "frame_start": 1, "frame_end": FRAMES}
     assert "from the record" not in said(capfd, lambda: bpy.ops.ik_addon.snap_target(chains="ALL", **span))
     calf = ob.pose.bones["Bip01 L Calf"]
-    calf.use_ik_limit_x = calf.use_ik_limit_z = True
-    for end in ("ik_min_x", "ik_max_x", "ik_min_z", "ik_max_z"):
-        setattr(calf, end, 0.1 if "max" in end else -0.1)
+    rigs.limit(calf, x=(-6, 6), z=(-6, 6))
     message = said(capfd, lambda: bpy.ops.ik_addon.snap_target(chains="ALL", **span))
     assert "the chain on 'Bip01 L Calf' is" in message
     assert "of its length away from the record" in message

@@ -44,9 +44,7 @@ def limit(ob: bpy.types.Object, seed: int) -> None:
     random = np.random.default_rng(seed)
     for bone in ob.pose.bones:
         for axis in "xyz" if bone.name.endswith(".L") else "":
-            setattr(bone, f"use_ik_limit_{axis}", True)
-            setattr(bone, f"ik_min_{axis}", -random.uniform(0.1, 0.7))
-            setattr(bone, f"ik_max_{axis}", random.uniform(0.1, 0.7))
+            rigs.limit(bone, **{axis: (-random.uniform(6, 40), random.uniform(6, 40))})
 
 
 def turns(ob: bpy.types.Object, names: list[str]) -> NDArray[np.float64]:

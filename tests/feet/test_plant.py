@@ -216,9 +216,7 @@ def test_hips_move_where_joint_limits_let_legs_reach(addon: Addon, capfd: Captur
     ob = walker.figure("turn", frames=190)
     for end in "LR":
         knee = ob.pose.bones[f"shin.{end}"]
-        knee.use_ik_limit_x = True
-        knee.ik_min_x, knee.ik_max_x = np.radians(-150.0), 0.0
-        knee.lock_ik_y = knee.lock_ik_z = True
+        rigs.limit(knee, x=(-150, 0), y=(0, 0), z=(0, 0))
         knee.ik_addon.use_limits = True
     walker.plant(ob, hips=False)
     assert "misses its target by up to" in capfd.readouterr().out

@@ -66,8 +66,7 @@ def now(ob: bpy.types.Object) -> rigs.Poses:
 def test_setting_the_iterations_takes_effect_at_once(addon: Addon, solver: str) -> None:
     ob = rigs.limb(rigs.bent(6), [f"bone.{i}" for i in range(6)])
     for bone in ob.pose.bones:
-        bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, -0.9, 0.9
-        bone.lock_ik_y = bone.lock_ik_z = True
+        rigs.limit(bone, x=(-52, 52), y=(0, 0), z=(0, 0))
     rigs.chain(ob, "bone.5", rigs.empty("Target", (0.0, 2.5, 1.0)), 6, solver=solver, iterations=1)
     rigs.go_live(ob)
     before = now(ob)

@@ -85,17 +85,14 @@ def test_the_active_bones_tail_goes_to_a_place_in_world_space(human: bpy.types.O
 
 
 def test_limits_of_the_bones_hold(human: bpy.types.Object) -> None:
-    shin = human.pose.bones["shin.L"]
-    for axis in "yz":
-        setattr(shin, f"lock_ik_{axis}", True)
-    shin.use_ik_limit_x, shin.ik_min_x, shin.ik_max_x = True, 0.0, 0.5
+    rigs.limit(human.pose.bones["shin.L"], x=(0, 30), y=(0, 0), z=(0, 0))
     pose(bone="spine", offset=(0.0, 0.0, -0.4))
     bone = human.data.bones["shin.L"]
     bent = (bone.parent.matrix_local.inverted() @ bone.matrix_local).to_3x3()
     evaluated: Any = rigs.evaluated(human)
     seen = (evaluated.pose.bones["thigh.L"].matrix.inverted() @ evaluated.pose.bones["shin.L"].matrix).to_3x3()
     turned = (bent.inverted() @ seen).to_euler("XYZ")
-    assert turned.x == pytest.approx(0.5, abs=1e-3)
+    assert turned.x == pytest.approx(np.radians(30), abs=1e-3)
     assert abs(turned.y) + abs(turned.z) < 1e-3
 
 

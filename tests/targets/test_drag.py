@@ -29,8 +29,7 @@ def limited(by_bone: bool, live: bool) -> tuple[bpy.types.Object, bpy.types.Obje
         rigs.chain(ob, f"{side}{BONES - 1}", goals[-1], BONES, pole=pole)
     rigs.add_bones(ob, [(0.0, 0.2, 0.8), (0.0, 0.4, 0.8)], ["control"])
     for bone in ob.pose.bones:
-        bone.use_ik_limit_x = bone.use_ik_limit_z = True
-        bone.ik_min_x, bone.ik_max_x, bone.ik_min_z, bone.ik_max_z = -0.7, 0.7, -0.4, 0.4
+        rigs.limit(bone, x=(-40, 40), z=(-23, 23))
     chain: Any = ob.pose.bones[f"A{BONES - 1}"].ik_addon
     if by_bone:
         chain.target, chain.target_bone = ob, "control"
