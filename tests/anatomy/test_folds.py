@@ -6,7 +6,7 @@ from itertools import pairwise
 import bpy
 import numpy as np
 import pytest
-from mathutils import Euler, Matrix, Quaternion, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 from tests import rigs, rigs_named
 from tests.reliability.states import add
@@ -115,10 +115,8 @@ def test_a_straight_leg_folds_as_animated_or_else_to_alternate_sides() -> None:
     ob = leg(STRAIGHT)
     for frame, angle in ((1, 0.0), (10, -40.0)):
         for name in LEG[1:]:
-            bone = ob.pose.bones[name]
-            bone.rotation_mode = "XYZ"
-            bone.rotation_euler = Euler((math.radians(angle), 0.0, 0.0))
-            bone.keyframe_insert("rotation_euler", frame=frame)
+            ob.pose.bones[name].rotation_mode = "XYZ"
+            rigs.key(ob.pose.bones[name], "rotation_euler", {frame: (math.radians(angle), 0.0, 0.0)})
     bpy.context.scene.frame_set(1)
     add(ob, LEG[-1], tip=LEG[-1], chain_length=3)
     assert not any(folds(ob, LEG)), "both joints go to one side, so it bends evenly"

@@ -43,8 +43,7 @@ def animated_arm(mode: str = "QUATERNION", **settings: object) -> bpy.types.Obje
             rigs.key(bone, path, dict(zip((1, 12, 30, 50), values.tolist(), strict=True)))
         else:
             setattr(bone, path, [0.98, 0.0, 0.17, 0.1][: len(getattr(bone, path))])
-    for name, value in settings.items():
-        setattr(ob.pose.bones["lower"].ik_addon, name, value)
+    rigs.change(chain_of(ob), **settings)
     bpy.context.scene.frame_set(1)
     ob.ik_addon.live = True
     bpy.context.scene.frame_set(7, subframe=0.25)
@@ -281,8 +280,7 @@ def test_a_loop_that_exists_only_on_another_frame_is_not_baked(bake: Any) -> Non
     leader, follower = two_arms()
     of_leader = leader.pose.bones["lower"].ik_addon
     of_leader.pole = rigs.empty("Pole")
-    constraint = of_leader.pole.constraints.new("COPY_LOCATION")
-    constraint.target, constraint.subtarget = follower, "lower"
+    constraint = rigs.constrain(of_leader.pole, "COPY_LOCATION", target=follower, subtarget="lower")
     rigs.key(constraint, "influence", {1: 0.0, 20: 0.0, 21: 1.0})
     bpy.context.scene.frame_set(7)
     before, pose = state(follower)[:3], rigs.pose(follower)
@@ -396,22 +394,6 @@ def test_unbaked_chains_stay_as_live_solves_them(bake: Any) -> None:
     report = bake.bake(bpy.context, ob, ["fingers"], frames, smooth=True)
     assert report.plays_alike
     assert np.abs(tips() - live).max() < CLOSE
-
-
-def test_smooth_and_fewer_keys_are_reverted_by_one_undo(addon: Addon) -> None:
-    ob = flipping_arm()
-    before = keyed(ob)
-    bpy.context.scene.frame_end = 61
-    bpy.ops.ed.undo_push(message="before")
-    assert bpy.ops.ik_addon.bake(smooth=True, reduce_keys=True, max_distance=0.01) == {"FINISHED"}
-    report = addon.module("bake.bake_report").last(ob)
-    assert report.live_turn > 60.0
-    assert 0 < report.keys.after < 0.5 * report.keys.before
-    bpy.ops.ed.undo_push(message="baked")
-    bpy.ops.ed.undo()
-    ob = bpy.data.objects["Rig"]
-    assert keyed(ob) == before
-    assert ob.pose.bones["lower"].ik_addon.enabled
 
 
 def held_arm() -> bpy.types.Object:

@@ -207,20 +207,6 @@ def test_a_bone_hidden_on_a_frame_is_named_and_leaves_all_modes_and_the_selectio
     assert_as_posed(ob, other)
 
 
-def test_one_undo_removes_everything() -> None:
-    character()
-    bpy.ops.ed.undo_push(message="before")
-
-    def names() -> list[list[str]]:
-        return [sorted(getattr(bpy.data, kind).keys()) for kind in ("objects", "armatures", "actions", "meshes")]
-
-    before = names()
-    bake()
-    bpy.ops.ed.undo_push(message="after")
-    bpy.ops.ed.undo()
-    assert names() == before
-
-
 # ---- through Blender's exporters
 
 

@@ -37,12 +37,10 @@ def key_walk(ob: bpy.types.Object) -> None:
     rng = np.random.default_rng(1)
     for frame in (1, 7, 14, 20):
         for name, most in (("hips", 0.05), ("thigh.L", 0.2), ("foot.L", 0.4)):
-            bone = ob.pose.bones[name]
-            bone.rotation_quaternion = Euler(rng.uniform(-most, most, 3)).to_quaternion()
-            bone.keyframe_insert("rotation_quaternion", frame=frame)
-        knee = ob.pose.bones["shin.L"]
-        knee.rotation_quaternion = Euler((rng.uniform(0.3, 0.8), 0, 0)).to_quaternion()
-        knee.keyframe_insert("rotation_quaternion", frame=frame)
+            turn = Euler(rng.uniform(-most, most, 3)).to_quaternion()
+            rigs.key(ob.pose.bones[name], "rotation_quaternion", {frame: turn})
+        bend = Euler((rng.uniform(0.3, 0.8), 0, 0)).to_quaternion()
+        rigs.key(ob.pose.bones["shin.L"], "rotation_quaternion", {frame: bend})
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 20
     bpy.context.scene.frame_set(1)
 

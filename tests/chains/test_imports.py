@@ -141,9 +141,7 @@ def test_limits_are_widened_on_the_side_that_the_animation_leaves(addon: Addon) 
     tip, fitting = rigs.chain(ob, "shin", None, 2), addon.module("chains.profile")
     tip.rotation_mode, tip.use_ik_limit_x, tip.lock_ik_y, tip.lock_ik_z = "XYZ", True, True, True
     tip.ik_min_x, tip.ik_max_x = -2.0, 0.0
-    for frame, x, z in ((1, -1.0, 0.0), (9, 0.03, 1e-6), (99, -2.0, 0.0)):
-        tip.rotation_euler = (x, 0.0, z)
-        tip.keyframe_insert("rotation_euler", frame=frame)
+    rigs.key(tip, "rotation_euler", {1: (-1.0, 0.0, 0.0), 9: (0.03, 0.0, 1e-6), 99: (-2.0, 0.0, 0.0)})
     fitting.fit(fitting.exceeded(tip))
     assert (tip.ik_min_x, tip.ik_max_x) == pytest.approx((-2.0, 0.03), abs=1e-4)
     assert tip.lock_ik_y

@@ -28,8 +28,8 @@ def scene() -> None:
         rigs.add_bones(ob, points, [f"{name}.{side}" for name in ("upper", "lower", "hand")], "body", connect=True)
     target = rigs.empty("Goal", (1.2, 0.5, 1.6))
     rigs.chain(ob, "lower.L", target, 2)
-    constraint = ob.pose.bones["lower.R"].constraints.new("IK")
-    constraint.target, constraint.chain_count = rigs.empty("Old goal", (-1.2, 0.4, 1.4)), 2
+    goal = rigs.empty("Old goal", (-1.2, 0.4, 1.4))
+    rigs.constrain(ob.pose.bones["lower.R"], "IK", target=goal, chain_count=2)
     for bone in ("body", "upper.L"):
         rigs.key(ob.pose.bones[bone], "rotation_quaternion", {1: (0.9, 0.0, 0.2, 0.1), 20: (0.9, 0.4, 0.2, 0.1)})
     bpy.context.scene.frame_end = 6

@@ -186,8 +186,7 @@ def flat_arm(bones: int) -> tuple[bpy.types.Object, bpy.types.Object]:
     for frame in range(1, 31):
         angle = frame / 30 * 2 * math.pi
         x, z = 0.6 * bones * math.cos(angle), 1.0 + 0.5 * bones * math.sin(angle)
-        target.location = (x, -2.0 + math.sin(3 * angle), z)
-        target.keyframe_insert("location", frame=frame)
+        rigs.key(target, "location", {frame: (x, -2.0 + math.sin(3 * angle), z)})
     rigs.chain(ob, f"b{bones - 1}", target, bones, planar=True)
     return ob, target
 

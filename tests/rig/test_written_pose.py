@@ -107,8 +107,8 @@ def test_quaternions_are_continuous_from_frame_to_frame() -> None:
     ob, target = rigs.arm()
     for frame in range(1, 101):
         angle = frame / 100 * 2 * math.pi
-        target.location = (0.9 * math.cos(angle), 0.9 * math.sin(angle), 1.0 + 0.2 * math.sin(3 * angle))
-        target.keyframe_insert("location", frame=frame)
+        place = 0.9 * math.cos(angle), 0.9 * math.sin(angle), 1.0 + 0.2 * math.sin(3 * angle)
+        rigs.key(target, "location", {frame: place})
     ob.ik_addon.live = True
     found = []
     for frame in range(1, 101):

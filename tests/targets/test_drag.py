@@ -185,10 +185,8 @@ def test_sparse_keys_get_one_here_and_at_the_ends(arm: Any) -> None:
 
 def test_a_planted_contact_moves_as_a_whole(arm: Any) -> None:
     ob, target = arm
-    tip = ob.pose.bones["lower"]
-    for frame, contact in ((1, set()), (26, {"HEEL"}), (36, set()), (42, {"HEEL"}), (44, set())):
-        tip.ik_addon.contact = contact
-        ob.keyframe_insert('pose.bones["lower"].ik_addon.contact', frame=frame)
+    contacts: dict[int, object] = {1: set(), 26: {"HEEL"}, 36: set(), 42: {"HEEL"}, 44: set()}
+    rigs.key(ob.pose.bones["lower"], "ik_addon.contact", contacts)
     bpy.context.scene.frame_set(NOW)
     frames, before = keys(target)
     bpy.ops.ik_addon.drag_target(offset=(0.1, 0.2, 0.3), range=REACH)

@@ -288,8 +288,7 @@ def test_needs_a_chain_a_target_and_frames() -> None:
         ({}, apply, {}, "The chain on 'b' can't be solved. No target"),
         ({"is_chain": False}, snap, {}, "has no chain"),
     ):
-        for name, value in change.items():
-            setattr(chain, name, value)
+        rigs.change(chain, **change)
         with refused(why):
             operator(**options)
     chain.is_chain = True

@@ -234,8 +234,7 @@ CHANGES: dict[str, Callable[[bpy.types.Object], None]] = {
 
 
 def _limit(ob: bpy.types.Object) -> None:
-    limit = ob.pose.bones["hips"].constraints.new("LIMIT_LOCATION")
-    limit.use_max_y, limit.max_y, limit.owner_space = True, 0.02, "LOCAL"
+    rigs.constrain(ob.pose.bones["hips"], "LIMIT_LOCATION", use_max_y=True, max_y=0.02, owner_space="LOCAL")
 
 
 def _child(ob: bpy.types.Object) -> None:
