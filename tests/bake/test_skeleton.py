@@ -166,8 +166,7 @@ def posed_beside_another() -> tuple[bpy.types.Object, bpy.types.Object]:
     """Return a character and another armature, both selected and in Pose Mode, the character active."""
     ob = character()
     other = rigs.limb(rigs.straight(2), "ab", "Other")
-    for own in (ob, other):
-        own.select_set(True)
+    rigs.select(ob, other)
     activate(ob, "shin.L")
     bpy.ops.object.mode_set(mode="POSE")
     return ob, other

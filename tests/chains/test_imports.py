@@ -159,8 +159,7 @@ def test_limits_are_widened_on_the_side_that_the_animation_leaves(addon: Addon) 
 
 def exported(ob: bpy.types.Object, path: Path) -> bpy.types.Object:
     """Export an armature with its animation, remove it, and import it again as Blender's importers do by default."""
-    for other in bpy.data.objects:
-        other.select_set(other == ob)
+    rigs.select(ob)
     if path.suffix == ".fbx":
         importlib.import_module("addon_utils").enable("io_scene_fbx")
         options = {"primary_bone_axis": "X", "secondary_bone_axis": "-Y", "add_leaf_bones": False}

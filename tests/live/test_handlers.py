@@ -129,12 +129,16 @@ def test_solves_what_it_can_and_says_why_not_the_rest(kind: str, capfd: pytest.C
     assert "near" not in ob.pose.bones or reaches(ob, "near")
 
 
-def test_solves_only_the_active_chain() -> None:
+def test_solves_and_restores_only_the_active_chain() -> None:
     ob, _near, far = two_limbs()
     far.location = (3, 0.5, 1.3)
     activate(ob, "far root")
     bpy.ops.ik_addon.solve(chains="ACTIVE")
     assert (reaches(ob, "near"), reaches(ob, "far")) == (False, True)
+    bpy.ops.ik_addon.solve()
+    activate(ob, "far")
+    bpy.ops.ik_addon.restore_pose(chains="ACTIVE")
+    assert (reaches(ob, "near"), reaches(ob, "far")) == (True, False)
 
 
 # ---- refusals
@@ -168,6 +172,8 @@ def posed_arm() -> tuple[bpy.types.Object, np.ndarray[Any, np.dtype[np.float32]]
 
 def test_restores_the_pose_exactly(capfd: pytest.CaptureFixture[str]) -> None:
     ob, before = posed_arm()
+    assert said(capfd, bpy.ops.ik_addon.restore_pose) == "Info: No chain is solved. The pose is unchanged"
+    assert rigs.channels(ob).tobytes() == before.tobytes()
     bpy.ops.ik_addon.solve()
     assert not np.array_equal(rigs.channels(ob), before)
     assert said(capfd, bpy.ops.ik_addon.restore_pose) == "Info: Restored the FK pose of 2 bones"
@@ -180,21 +186,6 @@ def test_switches_live_off_and_says_so(capfd: pytest.CaptureFixture[str]) -> Non
     assert reaches(ob, "lower")
     assert "Live turned off" in said(capfd, bpy.ops.ik_addon.restore_pose)
     assert not ob.ik_addon.live
-    assert rigs.channels(ob).tobytes() == before.tobytes()
-
-
-def test_restores_only_the_active_chain() -> None:
-    ob, _near, far = two_limbs()
-    far.location = (3, 0.5, 1.3)
-    bpy.ops.ik_addon.solve()
-    activate(ob, "far")
-    bpy.ops.ik_addon.restore_pose(chains="ACTIVE")
-    assert (reaches(ob, "near"), reaches(ob, "far")) == (True, False)
-
-
-def test_has_nothing_to_restore(capfd: pytest.CaptureFixture[str]) -> None:
-    ob, before = posed_arm()
-    assert said(capfd, bpy.ops.ik_addon.restore_pose) == "Info: No chain is solved. The pose is unchanged"
     assert rigs.channels(ob).tobytes() == before.tobytes()
 
 

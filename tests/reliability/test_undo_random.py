@@ -67,7 +67,7 @@ def state() -> dict[str, Any]:
             for bone, matrix in zip(ob.pose.bones, rigs.pose(ob).reshape(-1, 16).tolist(), strict=True):
                 found[f"{ob.name}: {bone.name}"] = {
                     "pose": matrix,
-                    "channels": [tuple(getattr(bone, field)) for field in FIELDS],
+                    "channels": [tuple(getattr(bone, field)) for field in rigs.CHANNELS],
                     "base": [
                         plain(getattr(bone.ik_addon.base, name))
                         for name in base
@@ -80,7 +80,6 @@ def state() -> dict[str, Any]:
     return found
 
 
-FIELDS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle", "scale")
 LIMITS = ("ik_min", "ik_max", "use_ik_limit", "lock_ik", "ik_stiffness")
 
 

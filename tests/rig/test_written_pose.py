@@ -11,6 +11,7 @@ from mathutils import Euler, Matrix, Vector
 
 from tests import rigs
 from tests.conftest import Addon
+from tests.rigs import CHANNELS
 
 MODES = ("QUATERNION", "XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX", "AXIS_ANGLE")
 SCALE_MODES = ("FULL", "FIX_SHEAR", "ALIGNED", "AVERAGE", "NONE")
@@ -98,9 +99,6 @@ def test_only_the_rotation_in_the_bones_own_mode_is_written(mode: str) -> None:
     used = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}.get(mode, "rotation_euler")
     changed = {name for bone in ob.pose.bones for name in CHANNELS if getattr(bone, name)[:] != before[bone.name, name]}
     assert changed == {used}
-
-
-CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle", "scale")
 
 
 def test_quaternions_are_continuous_from_frame_to_frame() -> None:

@@ -20,8 +20,7 @@ PLACE = (0.6, 0.5, 1.0)
 def posed(*selected: str, **settings: Any) -> bpy.types.Object:
     """Return a live arm in Pose Mode, posed in FK, with bones selected."""
     ob, _target = rigs.arm()
-    for name, value in settings.items():
-        setattr(ob.pose.bones["lower"].ik_addon, name, value)
+    rigs.change(ob.pose.bones["lower"].ik_addon, **settings)
     rigs.change(ob.pose.bones["upper"], rotation_quaternion=Quaternion(FK).normalized())
     start(ob, *selected)
     return ob
