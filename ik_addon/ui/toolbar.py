@@ -107,27 +107,30 @@ def register() -> None:
     """Add the tools below Blender's transform tools."""
     bpy.utils.register_tool(IKAddonTool, after={"builtin.transform"}, separator=False)
     bpy.utils.register_tool(IKAddonPoseTool, after={IKAddonTool.bl_idname}, separator=False)
+    _State.draws = True
 
 
 def unregister() -> None:
     """Remove the tools."""
+    _State.draws = False
     bpy.utils.unregister_tool(IKAddonPoseTool)
     bpy.utils.unregister_tool(IKAddonTool)
 
 
 class _State:
-    broken = False
-    """An unexpected error was logged: draw nothing until Blender is restarted."""
+    draws = False
+    """Not before `register`, nor after `unregister`, when Blender still draws the tool that was active, nor once an
+    unexpected error was logged."""
 
 
 def draw_highlight(context: bpy.types.Context, place: tuple[int, int]) -> None:
     """Draw around the mouse at a position in the window; log an unexpected error once."""
-    if _State.broken:
+    if not _State.draws:
         return
     try:
         _draw(context, place)
     except Exception:
-        _State.broken = True  # log it once, not at every mouse move
+        _State.draws = False  # log it once, not at every mouse move
         log.exception("The Pose Body tool no longer shows what is under the mouse")
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests import rigs
 from tests.conftest import Addon
 from tests.faults import Limb
-from tests.reliability.states import activate
+from tests.reliability.states import activate, disabled
 
 
 def test_the_pie_menu_has_a_key() -> None:
@@ -110,6 +110,20 @@ def test_the_tools_are_only_in_pose_mode(addon: Addon) -> None:
         assert tools("POSE").count(name) == 1
         assert "builtin.move" in tools("OBJECT")
         assert name not in tools("OBJECT")
+
+
+def test_the_active_tool_draws_nothing_once_the_extension_is_off(
+    addon: Addon, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Blender goes on drawing the cursor of a tool that was active."""
+    ob, _target = rigs.arm()
+    activate(ob, "lower")
+    bpy.ops.object.mode_set(mode="POSE")
+    tool = addon.module("ui.toolbar").IKAddonPoseTool
+    area = next(area for area in bpy.context.window.screen.areas if area.type == "VIEW_3D")
+    with disabled(), bpy.context.temp_override(area=area, region=area.regions[-1]):
+        tool.draw_cursor(bpy.context, None, (0, 0))
+    assert not caplog.records
 
 
 def test_the_text_beside_the_mouse_says_how_many_bones_follow(addon: Addon) -> None:
