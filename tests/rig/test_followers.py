@@ -41,7 +41,8 @@ def duplicate(*objects: bpy.types.Object) -> bpy.types.Object:
     rigs.select(*objects)
     assert bpy.ops.object.duplicate() == {"FINISHED"}
     bpy.context.view_layer.update()
-    copy: bpy.types.Object = bpy.context.view_layer.objects.active
+    copy = bpy.context.view_layer.objects.active
+    assert copy is not None
     return copy
 
 
