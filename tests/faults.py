@@ -81,24 +81,15 @@ def _hide(kind: str) -> Callable[[Limb], None]:
 
 
 def _parent(carrier: Callable[[Limb], Any], bone: Callable[[Limb], str]) -> Callable[[Limb], None]:
-    def make(limb: Limb) -> None:
-        target = limb.target
-        target.parent, target.parent_type, target.parent_bone = carrier(limb), "BONE", bone(limb)
-
-    return make
+    return lambda limb: rigs.change(limb.target, parent=carrier(limb), parent_type="BONE", parent_bone=bone(limb))
 
 
 def _child_of(carrier: Callable[[Limb], Any], bone: Callable[[Limb], str]) -> Callable[[Limb], None]:
-    def make(limb: Limb) -> None:
-        constraint: Any = limb.target.constraints.new("CHILD_OF")
-        constraint.target, constraint.subtarget = carrier(limb), bone(limb)
-
-    return make
+    return lambda limb: rigs.constrain(limb.target, "CHILD_OF", target=carrier(limb), subtarget=bone(limb))
 
 
 def _copy(limb: Limb) -> None:
-    constraint: Any = limb.target.constraints.new("COPY_LOCATION")
-    constraint.target, constraint.subtarget = limb.ob, limb.lower.name
+    rigs.constrain(limb.target, "COPY_LOCATION", target=limb.ob, subtarget=limb.lower.name)
 
 
 def _own_bone(role: str) -> Callable[[Limb], None]:

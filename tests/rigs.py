@@ -18,6 +18,8 @@ Point = Sequence[float]
 Poses = dict[float, NDArray[np.float32]]
 """Pose matrices of an armature, as `pose` returns them, by frame or sub-frame."""
 HAS_SLOTS = bpy.app.version >= (4, 4, 0)
+CHANNELS = {"location": 3, "rotation_quaternion": 4, "rotation_euler": 3, "rotation_axis_angle": 4, "scale": 3}
+"""The transform channels of a bone, with the number of their components."""
 SAME = 1e-6
 """Poses that differ by no more than this are the same; limbs are one to two units long."""
 
@@ -168,6 +170,15 @@ def deform(ob: bpy.types.Object, rig: bpy.types.Object, bones: Mapping[str, Iter
     return ob
 
 
+def select(*objects: bpy.types.Object) -> None:
+    """Select objects and no others, in Object Mode; the first one is active."""
+    if bpy.context.object is not None and bpy.context.object.mode != "OBJECT":
+        bpy.ops.object.mode_set(mode="OBJECT")
+    for ob in bpy.context.view_layer.objects:
+        ob.select_set(ob in objects)
+    bpy.context.view_layer.objects.active = objects[0]
+
+
 def select_bones(ob: bpy.types.Object, *names: str) -> None:
     """Select bones of an armature, and no others."""
     for bone in ob.pose.bones:
@@ -257,6 +268,15 @@ def constrain(owner: Any, kind: str, **settings: object) -> Any:
     return made
 
 
+def limit(bone: bpy.types.PoseBone, **ranges: tuple[float, float]) -> None:
+    """Limit a bone about axes x, y, z to ranges in degrees; (0, 0) locks."""
+    for axis, (low, high) in ranges.items():
+        setattr(bone, f"lock_ik_{axis}", low == high == 0.0)
+        setattr(bone, f"use_ik_limit_{axis}", True)
+        setattr(bone, f"ik_min_{axis}", math.radians(low))
+        setattr(bone, f"ik_max_{axis}", math.radians(high))
+
+
 def drive(owner: Any, path: str, index: int, expression: str, read: Any = None, read_path: str = "") -> Any:
     """Drive a number; `f` in the expression is a value read from an object or scene. Return the driver's curve."""
     curve = owner.driver_add(path, index)
@@ -307,6 +327,12 @@ def on_frames(frames: Iterable[float], read: Callable[[], T]) -> dict[float, T]:
     return found
 
 
+def vertices(ob: bpy.types.Object) -> NDArray[np.float64]:
+    """Return the evaluated world positions (n, 3) of a mesh's vertices."""
+    done: Any = evaluated(ob)
+    return np.array([done.matrix_world @ vertex.co for vertex in done.data.vertices])
+
+
 def missed(ob: bpy.types.Object, frames: Iterable[float], near: float = 1e-5) -> dict[float, float]:
     """Return the frames on which the tip of an arm is farther from its target, and how far."""
     return {frame: off for frame, off in on_frames(frames, lambda: miss(ob)).items() if not off < near}
@@ -335,13 +361,7 @@ def pose(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None = None) -> 
 def channels(ob: bpy.types.Object) -> NDArray[np.float32]:
     """Return all transform channels of an armature's pose bones, not evaluated, for exact comparison."""
     parts = []
-    for name, width in (
-        ("location", 3),
-        ("rotation_quaternion", 4),
-        ("rotation_euler", 3),
-        ("rotation_axis_angle", 4),
-        ("scale", 3),
-    ):
+    for name, width in CHANNELS.items():
         values = np.empty(width * len(ob.pose.bones), dtype=np.float32)
         ob.pose.bones.foreach_get(name, values)
         parts.append(values)

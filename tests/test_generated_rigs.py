@@ -60,8 +60,7 @@ def test_feet_and_hands_of_a_generated_rig_follow_their_targets(
     target = chain.target
     target.location += size * Vector((0.05, -0.03, 0.1))
     target.rotation_euler.rotate_axis("X", 0.3)
-    ob.pose.bones["torso"].location = size * Vector((0.03, 0.05, -0.04))
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["torso"], location=size * Vector((0.03, 0.05, -0.04)))
     bpy.context.view_layer.update()
     wanted = target.matrix_world.to_3x3().normalized() @ chain.end_offset.to_matrix()
     for name in (end, f"DEF-{deform}{end[-2:]}"):

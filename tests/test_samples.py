@@ -260,8 +260,7 @@ def test_the_character_is_an_asset_that_brings_all_its_data() -> None:
         assert miss(rig) < SOLVED
     target = scene.objects["IK Target forearm.L"]
     target.animation_data_clear()
-    target.location.z += 0.1
-    bpy.context.view_layer.update()
+    rigs.shift(target, z=0.1)
     assert miss(rig) < SOLVED
 
 

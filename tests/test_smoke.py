@@ -89,8 +89,7 @@ def test_constraints_become_chains_and_come_back(arm: bpy.types.Object) -> None:
 
 
 def test_a_saved_file_opens_live(arm: bpy.types.Object, target: bpy.types.Object, tmp_path: Path) -> None:
-    target.location = (0.5, 0.4, 1.2)
-    bpy.context.view_layer.update()
+    rigs.change(target, location=(0.5, 0.4, 1.2))
     names = arm.name, target.name
     rigs.save_and_open(tmp_path / "arm.blend")
     again, goal = (bpy.data.objects[name] for name in names)

@@ -233,8 +233,8 @@ def test_the_chain_goes_to_the_bones_that_a_copying_bone_follows() -> None:
     rigs.add_bones(ob, rigs.bent(2), ["game.a", "game.b"])
     for prefix, followed in (("game", "between"), ("between", "control")):
         for part in ("a", "b"):
-            constraint: Any = ob.pose.bones[f"{prefix}.{part}"].constraints.new("COPY_TRANSFORMS")
-            constraint.target, constraint.subtarget = ob, f"{followed}.{part}"
+            source = {"target": ob, "subtarget": f"{followed}.{part}"}
+            rigs.constrain(ob.pose.bones[f"{prefix}.{part}"], "COPY_TRANSFORMS", **source)
     bpy.context.view_layer.update()
     assert_found(ob, ["control.a", "control.b"], ["game.a", "game.b", "between.a"])
 
@@ -251,8 +251,7 @@ def test_a_limb_that_stretches_to_another_bone_is_refused() -> None:
     """The bone that a forearm stretches to is not a limb that could have the chain instead."""
     ob = rigs.limb(rigs.bent(3), ["upper_arm.L", "forearm.L", "hand.L"])
     rigs.add_bones(ob, [(1, 0, 2), (1, 0, 3)], ["control.L"])
-    constraint: Any = ob.pose.bones["forearm.L"].constraints.new("STRETCH_TO")
-    constraint.target, constraint.subtarget = ob, "control.L"
+    rigs.constrain(ob.pose.bones["forearm.L"], "STRETCH_TO", target=ob, subtarget="control.L")
     bpy.context.view_layer.update()
     activate(ob, "forearm.L")
     with refused("The constraint 'Stretch To' on bone 'forearm.L' also moves bones of this chain. Mute it"):

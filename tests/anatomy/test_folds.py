@@ -6,7 +6,7 @@ from itertools import pairwise
 import bpy
 import numpy as np
 import pytest
-from mathutils import Euler, Matrix, Quaternion, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 from tests import rigs, rigs_named
 from tests.reliability.states import add
@@ -62,8 +62,7 @@ LEGS = (
 def lower(ob: bpy.types.Object, bone: str, by: float) -> None:
     """Lower a body from its place at rest."""
     pose = ob.pose.bones[bone]
-    pose.matrix = Matrix.Translation((0.0, 0.0, -by)) @ pose.bone.matrix_local
-    bpy.context.view_layer.update()
+    rigs.change(pose, matrix=Matrix.Translation((0.0, 0.0, -by)) @ pose.bone.matrix_local)
 
 
 @pytest.mark.usefixtures("rigify")
@@ -81,9 +80,7 @@ def test_joints_keep_their_sides_down_to_40_percent_and_the_foot_stays(
     assert np.abs(rigs.pose(ob) - before).max() < 1e-6 * size
     assert (tip.ik_addon.pole is not None) == pole
     for joint, low, high in HINGES if limited else ():
-        own = ob.pose.bones[chain[joint]]
-        own.use_ik_limit_x, own.ik_min_x, own.ik_max_x = True, math.radians(low), math.radians(high)
-        own.lock_ik_y = own.lock_ik_z = True
+        rigs.limit(ob.pose.bones[chain[joint]], x=(low, high), y=(0, 0), z=(0, 0))
     end = rigs.evaluated(ob).pose.bones[tip.ik_addon.end_bone].matrix.copy()
     last = signs = bends(ob, chain)
     for part in np.linspace(0.0, 0.55, 12):
@@ -118,10 +115,8 @@ def test_a_straight_leg_folds_as_animated_or_else_to_alternate_sides() -> None:
     ob = leg(STRAIGHT)
     for frame, angle in ((1, 0.0), (10, -40.0)):
         for name in LEG[1:]:
-            bone = ob.pose.bones[name]
-            bone.rotation_mode = "XYZ"
-            bone.rotation_euler = Euler((math.radians(angle), 0.0, 0.0))
-            bone.keyframe_insert("rotation_euler", frame=frame)
+            ob.pose.bones[name].rotation_mode = "XYZ"
+            rigs.key(ob.pose.bones[name], "rotation_euler", {frame: (math.radians(angle), 0.0, 0.0)})
     bpy.context.scene.frame_set(1)
     add(ob, LEG[-1], tip=LEG[-1], chain_length=3)
     assert not any(folds(ob, LEG)), "both joints go to one side, so it bends evenly"

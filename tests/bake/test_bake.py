@@ -43,8 +43,7 @@ def animated_arm(mode: str = "QUATERNION", **settings: object) -> bpy.types.Obje
             rigs.key(bone, path, dict(zip((1, 12, 30, 50), values.tolist(), strict=True)))
         else:
             setattr(bone, path, [0.98, 0.0, 0.17, 0.1][: len(getattr(bone, path))])
-    for name, value in settings.items():
-        setattr(ob.pose.bones["lower"].ik_addon, name, value)
+    rigs.change(chain_of(ob), **settings)
     bpy.context.scene.frame_set(1)
     ob.ik_addon.live = True
     bpy.context.scene.frame_set(7, subframe=0.25)
@@ -175,8 +174,7 @@ def test_cancel_restores_everything_and_progress_goes_from_0_to_1(bake: Any, way
     ob = animated_arm()
     if way == "stepped":
         must_be_stepped(ob)
-    ob.ik_addon.live = live
-    bpy.context.view_layer.update()
+    rigs.change(ob.ik_addon, live=live)
     before, played = state(ob), poses(ob)
     for share in (0.0, 0.3, 0.55, 0.65, 0.85, 0.95, 1.0):
         for new_action in (True, False):
@@ -282,8 +280,7 @@ def test_a_loop_that_exists_only_on_another_frame_is_not_baked(bake: Any) -> Non
     leader, follower = two_arms()
     of_leader = leader.pose.bones["lower"].ik_addon
     of_leader.pole = rigs.empty("Pole")
-    constraint = of_leader.pole.constraints.new("COPY_LOCATION")
-    constraint.target, constraint.subtarget = follower, "lower"
+    constraint = rigs.constrain(of_leader.pole, "COPY_LOCATION", target=follower, subtarget="lower")
     rigs.key(constraint, "influence", {1: 0.0, 20: 0.0, 21: 1.0})
     bpy.context.scene.frame_set(7)
     before, pose = state(follower)[:3], rigs.pose(follower)
@@ -297,8 +294,7 @@ def test_a_loop_that_exists_only_on_another_frame_is_not_baked(bake: Any) -> Non
 def test_another_live_armature_and_its_unkeyed_pose_stay(bake: Any) -> None:
     leader, follower = two_arms()
     edited = (0.8, 0.0, 0.6, 0.0)
-    leader.pose.bones["lower"].rotation_quaternion = edited
-    bpy.context.view_layer.update()
+    rigs.change(leader.pose.bones["lower"], rotation_quaternion=edited)
     before, pose, switches_and_keys = state(leader), rigs.pose(follower), state(follower)[:3]
     for share in (0.2, 0.8):
         stopped(bake, follower, share)
@@ -400,30 +396,13 @@ def test_unbaked_chains_stay_as_live_solves_them(bake: Any) -> None:
     assert np.abs(tips() - live).max() < CLOSE
 
 
-def test_smooth_and_fewer_keys_are_reverted_by_one_undo(addon: Addon) -> None:
-    ob = flipping_arm()
-    before = keyed(ob)
-    bpy.context.scene.frame_end = 61
-    bpy.ops.ed.undo_push(message="before")
-    assert bpy.ops.ik_addon.bake(smooth=True, reduce_keys=True, max_distance=0.01) == {"FINISHED"}
-    report = addon.module("bake.bake_report").last(ob)
-    assert report.live_turn > 60.0
-    assert 0 < report.keys.after < 0.5 * report.keys.before
-    bpy.ops.ed.undo_push(message="baked")
-    bpy.ops.ed.undo()
-    ob = bpy.data.objects["Rig"]
-    assert keyed(ob) == before
-    assert ob.pose.bones["lower"].ik_addon.enabled
-
-
 def held_arm() -> bpy.types.Object:
     """Return an arm that swings on frame 3, with its elbow at its limit on frames 6 to 10, where the target is near."""
     ob, target = rigs.arm()
     swinging = {frame: (0.0, -0.5 - 0.5 * (frame >= 3), 1.5) for frame in range(1, 6)}
     rigs.key(target, "location", swinging | dict.fromkeys(range(6, 11), (0.0, -0.4, 0.5)))
-    elbow = ob.pose.bones["lower"]
-    elbow.use_ik_limit_x, elbow.ik_min_x, elbow.ik_max_x = True, math.radians(-100.0), math.radians(100.0)
-    elbow.lock_ik_y = elbow.lock_ik_z = elbow.ik_addon.use_limits = True
+    rigs.limit(ob.pose.bones["lower"], x=(-100, 100), y=(0, 0), z=(0, 0))
+    chain_of(ob).use_limits = True
     return ob
 
 

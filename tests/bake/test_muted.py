@@ -68,8 +68,7 @@ def test_the_fk_pose_is_what_blender_evaluates_and_a_bake_plays_it_or_is_refused
         bpy.context.scene.frame_set(frame)
         assert rigs.miss(ob) < 1e-5
         shown = rigs.pose(ob)
-        ob.ik_addon.live = False
-        bpy.context.view_layer.update()
+        rigs.change(ob.ik_addon, live=False)
         assert tuple(bone.rotation_quaternion) == pytest.approx(wanted[frame], abs=1e-6), frame
         ob.ik_addon.live = True
         assert np.abs(rigs.pose(ob) - shown).max() < 1e-5

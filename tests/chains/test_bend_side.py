@@ -6,7 +6,7 @@ from dataclasses import replace
 import bpy
 import numpy as np
 import pytest
-from mathutils import Euler, Matrix, Vector
+from mathutils import Euler, Matrix, Quaternion, Vector
 
 from tests import rigs, rigs_named
 from tests.conftest import Addon
@@ -146,9 +146,8 @@ def key_knee(ob: bpy.types.Object, bone: str, degrees: dict[int, float]) -> None
     """Key a forward bend of the knee."""
     pose = ob.pose.bones[bone]
     axis = pose.bone.matrix_local.to_3x3().inverted() @ Vector((1.0, 0.0, 0.0))
-    for frame, angle in degrees.items():
-        pose.rotation_quaternion = Matrix.Rotation(math.radians(angle), 3, axis).to_quaternion()
-        pose.keyframe_insert("rotation_quaternion", frame=frame)
+    turns = {frame: Quaternion(axis, math.radians(angle)) for frame, angle in degrees.items()}
+    rigs.key(pose, "rotation_quaternion", turns)
 
 
 def found(ob: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> tuple[Vector, str]:

@@ -278,17 +278,6 @@ def test_a_figure_without_known_parts_is_refused() -> None:
         bpy.ops.ik_addon.character_setup()
 
 
-def test_setting_up_is_one_undo_step() -> None:
-    rigs_named.build(RIGS["Mixamo"])
-    start = snapshot()
-    bpy.ops.ed.undo_push(message="start")
-    bpy.ops.ik_addon.character_setup()
-    bpy.ops.ed.undo_push(message="Set Up Character")
-    assert snapshot() != start
-    bpy.ops.ed.undo()
-    assert snapshot() == start
-
-
 def test_a_library_override_gets_chains(tmp_path: Path) -> None:
     rigs.in_collection("Character", rigs_named.build(RIGS["Mixamo"]))
     assert len(set_up(as_override(tmp_path))) == 6

@@ -124,9 +124,7 @@ def test_limits_stay_off_joints_that_go_beyond_them(tmp_path: Path, capfd: pytes
     span = {"frame_range": "CUSTOM", "frame_start": 1, "frame_end": FRAMES}
     assert "from the record" not in said(capfd, lambda: bpy.ops.ik_addon.snap_target(chains="ALL", **span))
     calf = ob.pose.bones["Bip01 L Calf"]
-    calf.use_ik_limit_x = calf.use_ik_limit_z = True
-    for end in ("ik_min_x", "ik_max_x", "ik_min_z", "ik_max_z"):
-        setattr(calf, end, 0.1 if "max" in end else -0.1)
+    rigs.limit(calf, x=(-6, 6), z=(-6, 6))
     message = said(capfd, lambda: bpy.ops.ik_addon.snap_target(chains="ALL", **span))
     assert "the chain on 'Bip01 L Calf' is" in message
     assert "of its length away from the record" in message
@@ -143,9 +141,7 @@ def test_limits_are_widened_on_the_side_that_the_animation_leaves(addon: Addon) 
     tip, fitting = rigs.chain(ob, "shin", None, 2), addon.module("chains.profile")
     tip.rotation_mode, tip.use_ik_limit_x, tip.lock_ik_y, tip.lock_ik_z = "XYZ", True, True, True
     tip.ik_min_x, tip.ik_max_x = -2.0, 0.0
-    for frame, x, z in ((1, -1.0, 0.0), (9, 0.03, 1e-6), (99, -2.0, 0.0)):
-        tip.rotation_euler = (x, 0.0, z)
-        tip.keyframe_insert("rotation_euler", frame=frame)
+    rigs.key(tip, "rotation_euler", {1: (-1.0, 0.0, 0.0), 9: (0.03, 0.0, 1e-6), 99: (-2.0, 0.0, 0.0)})
     fitting.fit(fitting.exceeded(tip))
     assert (tip.ik_min_x, tip.ik_max_x) == pytest.approx((-2.0, 0.03), abs=1e-4)
     assert tip.lock_ik_y
@@ -163,8 +159,7 @@ def test_limits_are_widened_on_the_side_that_the_animation_leaves(addon: Addon) 
 
 def exported(ob: bpy.types.Object, path: Path) -> bpy.types.Object:
     """Export an armature with its animation, remove it, and import it again as Blender's importers do by default."""
-    for other in bpy.data.objects:
-        other.select_set(other == ob)
+    rigs.select(ob)
     if path.suffix == ".fbx":
         importlib.import_module("addon_utils").enable("io_scene_fbx")
         options = {"primary_bone_axis": "X", "secondary_bone_axis": "-Y", "add_leaf_bones": False}

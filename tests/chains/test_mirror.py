@@ -44,9 +44,7 @@ def limit(ob: bpy.types.Object, seed: int) -> None:
     random = np.random.default_rng(seed)
     for bone in ob.pose.bones:
         for axis in "xyz" if bone.name.endswith(".L") else "":
-            setattr(bone, f"use_ik_limit_{axis}", True)
-            setattr(bone, f"ik_min_{axis}", -random.uniform(0.1, 0.7))
-            setattr(bone, f"ik_max_{axis}", random.uniform(0.1, 0.7))
+            rigs.limit(bone, **{axis: (-random.uniform(6, 40), random.uniform(6, 40))})
 
 
 def turns(ob: bpy.types.Object, names: list[str]) -> NDArray[np.float64]:
@@ -209,8 +207,7 @@ def test_leaves_an_object_of_the_user_alone() -> None:
 def test_copies_the_users_target_without_its_animation_and_constraints() -> None:
     ob = symmetrical(1)
     own = rigs.empty("Hand.L", (0.9, 0.2, 0.4))
-    own.constraints.new("COPY_LOCATION").target = rigs.empty("Elsewhere")
-    own.constraints[0].influence = 0.0
+    rigs.constrain(own, "COPY_LOCATION", target=rigs.empty("Elsewhere"), influence=0.0)
     rigs.key(own, "rotation_euler", {1: (0, 0, 0)})
     rigs.chain(ob, "bone1.L", own, 2)
     bpy.ops.ik_addon.mirror_chain()

@@ -237,9 +237,7 @@ def test_a_users_preset_is_saved_applied_to_the_other_side_and_removed(addon: Ad
         add(ob, f"forearm.{side}")
     activate(ob, "forearm.L")
     apply("Human_Elbow")
-    upper = ob.pose.bones["upper_arm.L"]
-    upper.use_ik_limit_y, upper.ik_min_y, upper.ik_max_y = True, math.radians(-10), math.radians(70)
-    upper.use_ik_limit_z, upper.ik_min_z, upper.ik_max_z = True, math.radians(-20), math.radians(50)
+    rigs.limit(ob.pose.bones["upper_arm.L"], y=(-10, 70), z=(-20, 50))
     assert bpy.ops.ik_addon.preset_add(name="My Arm") == {"FINISHED"}
     wanted = [limits(ob.pose.bones[f"{name}.L"]) for name in ("upper_arm", "forearm")]
 

@@ -83,12 +83,10 @@ def test_limbs_that_follow_the_hips_do_not_hold_them(addon: Addon, capfd: Captur
         rigs.add_bones(ob, [(0, 0, 1.5), (0, 0.1, 1.5)], ["hand"], parent="chest")
         tip.ik_addon.end_bone = "hand"
     place = target.matrix_world.copy()
-    target.parent, target.parent_type, target.parent_bone = ob, "BONE", "hips"
-    bpy.context.view_layer.update()
+    rigs.change(target, parent=ob, parent_type="BONE", parent_bone="hips")
     target.matrix_world = place
     target.keyframe_insert("location", frame=1)
-    plane().location.z = 0.3
-    bpy.context.view_layer.update()
+    rigs.change(plane().location, z=0.3)
     bpy.ops.ik_addon.find_contacts()
     hips = ob.pose.bones.find("hips")
     before = walker.play(ob)[:, hips, 2, 3]
@@ -103,8 +101,7 @@ def test_limbs_that_follow_the_hips_do_not_hold_them(addon: Addon, capfd: Captur
 
 def test_feet_follow_a_slope(addon: Addon) -> None:
     ob = walker.figure("turn")
-    plane().rotation_euler = (0.2, 0.1, 0.0)
-    bpy.context.view_layer.update()
+    rigs.change(plane(), rotation_euler=(0.2, 0.1, 0.0))
     world = np.array(bpy.data.objects["Ground"].matrix_world)
     normal = world[:3, 2]
     poses = walker.plant(ob, ground="Ground")

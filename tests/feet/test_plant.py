@@ -216,9 +216,7 @@ def test_hips_move_where_joint_limits_let_legs_reach(addon: Addon, capfd: Captur
     ob = walker.figure("turn", frames=190)
     for end in "LR":
         knee = ob.pose.bones[f"shin.{end}"]
-        knee.use_ik_limit_x = True
-        knee.ik_min_x, knee.ik_max_x = np.radians(-150.0), 0.0
-        knee.lock_ik_y = knee.lock_ik_z = True
+        rigs.limit(knee, x=(-150, 0), y=(0, 0), z=(0, 0))
         knee.ik_addon.use_limits = True
     walker.plant(ob, hips=False)
     assert "misses its target by up to" in capfd.readouterr().out
@@ -261,8 +259,7 @@ def test_what_cannot_be_planted_is_refused() -> None:
     before = walker.play(ob)
     refuses(bpy.ops.ik_addon.plant, "'Target R' has no keys")
     assert np.array_equal(walker.play(ob), before)
-    ob.pose.bones["thigh.L"].scale = (0.0, 0.0, 0.0)
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["thigh.L"], scale=(0.0, 0.0, 0.0))
     for operator in (bpy.ops.ik_addon.find_contacts, bpy.ops.ik_addon.plant):
         refuses(operator, "scaled to zero")
 
@@ -322,8 +319,7 @@ def test_planting_again_starts_from_the_unplanted_motion(addon: Addon) -> None:
 def test_the_other_foot_holds_however_often_one_is_planted_again(addon: Addon, height: float, slope: float) -> None:
     ob = walker.figure("turn", excess=0.015)
     ground = rigs.empty("Ground", (0.0, 0.0, height))
-    ground.rotation_euler.x = slope
-    bpy.context.view_layer.update()
+    rigs.change(ground.rotation_euler, x=slope)
     bpy.ops.ik_addon.find_contacts()
     bpy.ops.ik_addon.plant(ground="Ground", cap=0.5)
     activate(ob, "shin.L")

@@ -52,8 +52,7 @@ def figure(name: str = "turn", excess: float = -0.02, frames: int = 110) -> bpy.
             target.keyframe_insert("rotation_quaternion", frame=frame)
     hips = ob.pose.bones["hips"]
     length = rigs.length(ob, "shin.L", 2)
-    hips.location = (0.0, ANKLE + (1.0 + excess) * length - top, 0.0)
-    hips.keyframe_insert("location", frame=1)
+    rigs.key(hips, "location", {1: (0.0, ANKLE + (1.0 + excess) * length - top, 0.0)})
     activate(ob, "shin.L")
     scene.frame_set(1)
     ob.ik_addon.live = True
@@ -75,9 +74,7 @@ def walking(name: str, bend: float = 3.0) -> bpy.types.Object:
     heights = ankles[..., 2] + np.sqrt(np.maximum(reach**2 - (away * away).sum(axis=-1), 0.05))
     around = np.lib.stride_tricks.sliding_window_view(np.pad(heights.min(axis=1), 4, mode="edge"), 9)
     middle[:, 2] = _smoothed(around.min(axis=1)[:, None])[:, 0]
-    for frame, (x, y, z) in zip(frames, (middle - top).tolist(), strict=True):
-        hips.location = (x, z, -y)
-        hips.keyframe_insert("location", frame=frame)
+    rigs.key(hips, "location", {frame: (x, z, -y) for frame, (x, y, z) in enumerate((middle - top).tolist(), 1)})
     bpy.context.scene.frame_set(1)
     ob.ik_addon.live = True
     return ob

@@ -19,7 +19,7 @@ from tests.rigs import curve_owner
 from tools import blender
 
 from . import rigs
-from .known import FIELDS, Known, animated, channels, driven_fields
+from .known import REST, Known, animated, channels, driven_fields
 from .rigs import armatures, choose
 
 SAME_POSE = 1e-3
@@ -122,7 +122,7 @@ class Case:
                     assert np.isfinite(row).all(), f"{step}: {field} of {bone.name} is {row}"
                 if bone.name in solved or ob.mode == "EDIT":
                     continue
-                for field in FIELDS:
+                for field in REST:
                     if (bone.name, field) in driven:
                         continue
                     wanted = self.known.rows[ob.name, bone.name][field]

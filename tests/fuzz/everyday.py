@@ -101,17 +101,9 @@ class Session:
     def choose(self, *, mode: str) -> bpy.types.Object:
         """Make any armature the only selected one, and active, in a mode."""
         ob = self.rng.choice(armatures())
-        self.activate(ob)
+        rigs.select(ob)
         bpy.ops.object.mode_set(mode=mode)
         return ob
-
-    def activate(self, ob: bpy.types.Object) -> None:
-        """Make an armature the only selected object, and active, in Object Mode."""
-        if bpy.context.object is not None and bpy.context.object.mode != "OBJECT":
-            bpy.ops.object.mode_set(mode="OBJECT")
-        bpy.ops.object.select_all(action="DESELECT")
-        ob.select_set(True)
-        bpy.context.view_layer.objects.active = ob
 
     def select_bones(self, ob: bpy.types.Object) -> None:
         """Select all bones in Pose Mode, or some."""
@@ -192,8 +184,7 @@ class Session:
         if len(armatures()) < 3:
             return False
         into, other = self.rng.sample(armatures(), 2)
-        self.activate(into)
-        other.select_set(True)
+        rigs.select(into, other)
         count, gone = len(into.pose.bones), other.name
         bpy.ops.object.join()
         bpy.context.view_layer.update()

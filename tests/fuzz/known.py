@@ -10,7 +10,6 @@ import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-FIELDS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle", "scale")
 REST = {
     "location": (0, 0, 0),
     "rotation_quaternion": (1, 0, 0, 0),
@@ -25,7 +24,7 @@ PATH = re.compile(r'pose\.bones\["(?P<name>(?:[^"\\]|\\.)*)"\]\.(?P<field>\w+)')
 
 def channels(bone: bpy.types.PoseBone) -> Channels:
     """The transform channels of a bone."""
-    return {field: np.array(getattr(bone, field), dtype=np.float32) for field in FIELDS}
+    return {field: np.array(getattr(bone, field), dtype=np.float32) for field in REST}
 
 
 def rotation_field(mode: str) -> str:
@@ -100,6 +99,6 @@ def animated(ob: bpy.types.Object, owner: Any, frame: float) -> dict[tuple[str, 
     found = {}
     for curve in owner.fcurves:
         prefix, _, field = curve.data_path.rpartition(".")
-        if prefix in names and field in FIELDS and not curve.mute:
+        if prefix in names and field in REST and not curve.mute:
             found[names[prefix], field, curve.array_index] = curve.evaluate(frame)
     return found

@@ -69,8 +69,7 @@ def apply_pose(case: Case) -> None:
     before = measure.pose(ob)
     if not pressed(case, ob, "apply_pose", chains="ALL"):
         return
-    ob.ik_addon.live = False
-    bpy.context.view_layer.update()
+    measure.change(ob.ik_addon, live=False)
     if not case.animated(ob):
         gap = np.abs(measure.pose(ob) - before).max()
         assert gap < SAME_POSE * max(1.0, np.abs(before).max()), f"the applied pose differs by {gap}"

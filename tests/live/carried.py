@@ -56,11 +56,9 @@ Carry = Callable[[Carried], object]
 
 def constraint(owner: Any, kind: str, rig: bpy.types.Object, bone: str = "spine2", **values: object) -> Any:
     """Add a constraint that refers to a bone, by default of the spine."""
-    made: Any = owner.constraints.new(kind)
+    made = rigs.constrain(owner, kind, **values)
     aim = made.targets.new() if kind == "ARMATURE" else made
     aim.target, aim.subtarget = rig, bone
-    for name, value in values.items():
-        setattr(made, name, value)
     return made
 
 

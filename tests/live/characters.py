@@ -34,14 +34,9 @@ def rig(bones: int = 5, **settings: object) -> bpy.types.Object:
 def with_limits(**settings: object) -> bpy.types.Object:
     """Return a chain whose bones have limits."""
     ob = rig(use_limits=True, **settings)
-    _limit(ob, (-0.3, 0.9, -0.5, 0.4), *ob.pose.bones.keys())
+    for bone in ob.pose.bones:
+        rigs.limit(bone, x=(-17, 52), z=(-29, 23))
     return ob
-
-
-def _limit(ob: bpy.types.Object, angles: tuple[float, float, float, float], *names: str) -> None:
-    for bone in (ob.pose.bones[name] for name in names):
-        bone.use_ik_limit_x = bone.use_ik_limit_z = True
-        bone.ik_min_x, bone.ik_max_x, bone.ik_min_z, bone.ik_max_z = angles
 
 
 def stiff(**settings: object) -> bpy.types.Object:

@@ -19,8 +19,7 @@ def test_a_cancelled_gesture_leaves_the_fk_pose_unchanged() -> None:
     lower = ob.pose.bones["lower"]
     solved = lower.rotation_quaternion.copy()
     for step in (0.1, 0.2, 0.3):
-        lower.rotation_quaternion = (1.0, 0.0, step, 0.0)
-        bpy.context.view_layer.update()
+        rigs.change(lower, rotation_quaternion=(1.0, 0.0, step, 0.0))
     lower.rotation_quaternion = solved  # what Esc restores
     bpy.context.view_layer.update()
     ob.ik_addon.live = False
@@ -67,8 +66,7 @@ def now(ob: bpy.types.Object) -> rigs.Poses:
 def test_setting_the_iterations_takes_effect_at_once(addon: Addon, solver: str) -> None:
     ob = rigs.limb(rigs.bent(6), [f"bone.{i}" for i in range(6)])
     for bone in ob.pose.bones:
-        bone.use_ik_limit_x, bone.ik_min_x, bone.ik_max_x = True, -0.9, 0.9
-        bone.lock_ik_y = bone.lock_ik_z = True
+        rigs.limit(bone, x=(-52, 52), y=(0, 0), z=(0, 0))
     rigs.chain(ob, "bone.5", rigs.empty("Target", (0.0, 2.5, 1.0)), 6, solver=solver, iterations=1)
     rigs.go_live(ob)
     before = now(ob)
@@ -131,12 +129,16 @@ def test_solves_what_it_can_and_says_why_not_the_rest(kind: str, capfd: pytest.C
     assert "near" not in ob.pose.bones or reaches(ob, "near")
 
 
-def test_solves_only_the_active_chain() -> None:
+def test_solves_and_restores_only_the_active_chain() -> None:
     ob, _near, far = two_limbs()
     far.location = (3, 0.5, 1.3)
     activate(ob, "far root")
     bpy.ops.ik_addon.solve(chains="ACTIVE")
     assert (reaches(ob, "near"), reaches(ob, "far")) == (False, True)
+    bpy.ops.ik_addon.solve()
+    activate(ob, "far")
+    bpy.ops.ik_addon.restore_pose(chains="ACTIVE")
+    assert (reaches(ob, "near"), reaches(ob, "far")) == (True, False)
 
 
 # ---- refusals
@@ -170,6 +172,8 @@ def posed_arm() -> tuple[bpy.types.Object, np.ndarray[Any, np.dtype[np.float32]]
 
 def test_restores_the_pose_exactly(capfd: pytest.CaptureFixture[str]) -> None:
     ob, before = posed_arm()
+    assert said(capfd, bpy.ops.ik_addon.restore_pose) == "Info: No chain is solved. The pose is unchanged"
+    assert rigs.channels(ob).tobytes() == before.tobytes()
     bpy.ops.ik_addon.solve()
     assert not np.array_equal(rigs.channels(ob), before)
     assert said(capfd, bpy.ops.ik_addon.restore_pose) == "Info: Restored the FK pose of 2 bones"
@@ -182,21 +186,6 @@ def test_switches_live_off_and_says_so(capfd: pytest.CaptureFixture[str]) -> Non
     assert reaches(ob, "lower")
     assert "Live turned off" in said(capfd, bpy.ops.ik_addon.restore_pose)
     assert not ob.ik_addon.live
-    assert rigs.channels(ob).tobytes() == before.tobytes()
-
-
-def test_restores_only_the_active_chain() -> None:
-    ob, _near, far = two_limbs()
-    far.location = (3, 0.5, 1.3)
-    bpy.ops.ik_addon.solve()
-    activate(ob, "far")
-    bpy.ops.ik_addon.restore_pose(chains="ACTIVE")
-    assert (reaches(ob, "near"), reaches(ob, "far")) == (True, False)
-
-
-def test_has_nothing_to_restore(capfd: pytest.CaptureFixture[str]) -> None:
-    ob, before = posed_arm()
-    assert said(capfd, bpy.ops.ik_addon.restore_pose) == "Info: No chain is solved. The pose is unchanged"
     assert rigs.channels(ob).tobytes() == before.tobytes()
 
 

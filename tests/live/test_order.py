@@ -226,29 +226,6 @@ def test_a_chain_without_a_target_follows_the_chain_above_it(addon: Addon) -> No
         assert np.allclose(bones["lower"].matrix.inverted() @ bones["palm"].matrix, before, atol=1e-5)
 
 
-@pytest.mark.parametrize("keyed", [False, True])
-def test_a_dependency_loop_of_armatures_is_reported_and_neither_moves(addon: Addon, keyed: bool) -> None:
-    one, _ = rigs.arm()
-    two, _ = rigs.arm()
-    if keyed:
-        rigs.key(one.pose.bones["lower"], "rotation_quaternion", {1: (0.9, 0.1, 0.2, 0.1), 20: (0.9, 0.7, 0.2, 0.1)})
-    bpy.context.scene.frame_set(9)
-    before = rigs.channels(one), rigs.channels(two)
-    rigs.chain(one, "lower", at_bone("On two", two, "lower", (0.5, 0.5, 1)), 2)
-    rigs.go_live(one, two)
-    rigs.chain(two, "lower", at_bone("On one", one, "lower", (0.5, 0.5, 1)), 2)
-    bpy.context.view_layer.update()
-    for ob in (one, two):
-        report = addon.report(ob)
-        assert report.failed
-        assert all(f"'{rig.name}'" in report.message for rig in (one, two))
-    assert np.array_equal(rigs.channels(one), before[0])
-    assert np.array_equal(rigs.channels(two), before[1])
-    bpy.context.scene.frame_set(3)
-    bpy.context.scene.frame_set(9)
-    assert np.array_equal(rigs.channels(one), before[0])
-
-
 @pytest.mark.parametrize("way", ["armatures", "chains", "command"])
 def test_a_bake_that_depends_on_another_armature_asks_to_bake_that_one_first(addon: Addon, way: str) -> None:
     one, first = two_arms()
@@ -346,14 +323,16 @@ def test_a_dependency_loop_in_any_graph_is_reported_and_none_of_its_chains_moves
     rng = random.Random(seed)
     chains = limbs(rng.randrange(2, 6), rng)
     follow_in_a_row(rng, chains)
+    for ob, tip in chains[::2]:
+        rigs.key(ob.pose.bones[tip], "rotation_quaternion", {1: (1, 0, 0, 0), 20: (1, 0, 0, 0)})
+    before = {ob.name: rigs.channels(ob) for ob, _ in chains}
+    rigs.go_live(*{ob for ob, _ in chains})
     size = rng.randrange(2, len(chains) + 1)
     circle = chains[:size]
     for i, (ob, tip) in enumerate(circle):
         chain = ob.pose.bones[tip].ik_addon
         chain.target, chain.target_bone = rigs.empty(f"Round {i}"), ""
         carry(rng, chain.target, *circle[i - 1])
-    before = {ob.name: rigs.channels(ob) for ob, _ in chains}
-    rigs.go_live(*{ob for ob, _ in chains})
     for frame in (4, 9):
         bpy.context.scene.frame_set(frame)
         for ob, tip in circle:

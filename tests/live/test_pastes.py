@@ -37,11 +37,7 @@ def body(name: str = "Rig", x: float = 0.0) -> bpy.types.Object:
 
 def pose_mode(ob: bpy.types.Object, *, select: bool = True) -> None:
     """Go to Pose Mode with one armature alone, with all its bones selected or none."""
-    if bpy.context.object is not None and bpy.context.object.mode != "OBJECT":
-        bpy.ops.object.mode_set(mode="OBJECT")
-    bpy.ops.object.select_all(action="DESELECT")
-    ob.select_set(True)
-    bpy.context.view_layer.objects.active = ob
+    rigs.select(ob)
     bpy.ops.object.mode_set(mode="POSE")
     bpy.ops.pose.select_all(action="SELECT" if select else "DESELECT")
 
@@ -162,9 +158,7 @@ def plain_body() -> bpy.types.Object:
 
 def duplicated() -> bpy.types.Object:
     """Return a duplicate of the rig, with targets of its own."""
-    bpy.ops.object.mode_set(mode="OBJECT")
-    for ob in bpy.data.objects:
-        ob.select_set(True)
+    rigs.select(*bpy.data.objects)
     bpy.ops.object.duplicate()
     rig = bpy.data.objects["Rig"]
     copy = next(ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob != rig)
@@ -412,28 +406,20 @@ def test_symmetrized_bones_have_a_chain(rig: bpy.types.Object, is_there: bool, t
 
 
 @pytest.mark.parametrize("into_plain", [True, False])
-def test_joined_armatures_keep_their_chains(rig: bpy.types.Object, into_plain: bool, tmp_path: Path) -> None:
+def test_joined_armatures_keep_their_chains_and_end_bones(
+    addon: Addon, rig: bpy.types.Object, into_plain: bool, tmp_path: Path
+) -> None:
     bpy.ops.object.mode_set(mode="OBJECT")
     other = plain_body() if into_plain else body("Other", 1.0)
     bpy.context.view_layer.update()
-    bpy.ops.object.select_all(action="DESELECT")
-    for ob in (rig, other):
-        ob.select_set(True)
-    bpy.context.view_layer.objects.active = other
+    rigs.select(other, rig)
     bpy.ops.object.join()
+    end = addon.module("rig.plan.chain").end_of(other.pose.bones["lower.L.001"])
+    assert end.name == "hand.L.001"
     wanted: dict[str, str | None] = {"lower.L.001": "Target Rig"}
     if not into_plain:
         wanted["lower.L"] = "Target Other"
     assert_chains_last({other.name: wanted}, tmp_path)
-
-
-def test_an_appended_rig_keeps_chains(rig: bpy.types.Object, tmp_path: Path) -> None:
-    names = [ob.name for ob in bpy.data.objects]
-    rigs.into_library(tmp_path / "library.blend")
-    for ob in rigs.from_library(tmp_path / "library.blend", "objects", *names, link=False):
-        bpy.context.scene.collection.objects.link(ob)
-    bpy.context.view_layer.update()
-    assert_chains_last({"Rig": {"lower.L": "Target Rig"}}, tmp_path)
 
 
 def test_a_file_that_knows_nothing_is_right(rig: bpy.types.Object, tmp_path: Path) -> None:
@@ -519,26 +505,6 @@ def test_both_sides_may_follow_a_target_of_neither(addon: Addon) -> None:
         rigs.chain(ob, f"shin.{side}", sword, 2)
     bpy.ops.ik_addon.solve()
     assert not any(addon.report(ob, f"shin.{side}").remarks for side in "LR")
-
-
-@pytest.mark.parametrize("live", [True, False])
-def test_joined_armatures_keep_their_end_bones(addon: Addon, live: bool) -> None:
-    chains = addon.module("rig.plan.chain")
-    first = legs()
-    bpy.ops.ik_addon.chain_add(live=live)
-    second = legs()
-    bpy.ops.ik_addon.chain_add(live=live)
-    bpy.context.view_layer.update()
-    for ob in (first, second):
-        ob.select_set(True)
-    bpy.context.view_layer.objects.active = first
-    bpy.ops.object.join()
-    bpy.context.view_layer.update()
-    tip = first.pose.bones["shin.L.001"]
-    assert chains.end_of(tip).name == "foot.L.001"
-    assert chains.end_of(first.pose.bones["shin.L"]).name == "foot.L"
-    bpy.ops.ik_addon.solve()
-    assert addon.report(first, tip.name).reached
 
 
 def test_a_child_of_another_name_is_no_end_bone(addon: Addon) -> None:

@@ -155,12 +155,6 @@ def test_a_render_says_so_before_it_begins(
     assert len(recorder.seen) == 2
 
 
-def vertices(ob: bpy.types.Object) -> np.ndarray[Any, Any]:
-    """Return the vertices of a mesh as shown."""
-    done: Any = rigs.evaluated(ob)
-    return np.array([done.matrix_world @ vertex.co for vertex in done.data.vertices])
-
-
 # ---- bones without keys
 
 SOLVED = {"cloth": cloth, "soft body": soft, "rigid bodies": pushed_ball}
@@ -175,7 +169,7 @@ def build(kind: str) -> tuple[bpy.types.Object, bpy.types.Object]:
 
 def played(body: bpy.types.Object) -> dict[float, Any]:
     """Return the shape or place of what is simulated, on each frame of a first play."""
-    return rigs.on_frames(range(1, LAST + 1), lambda: vertices(body))
+    return rigs.on_frames(range(1, LAST + 1), lambda: rigs.vertices(body))
 
 
 def expected(kind: str) -> dict[float, Any]:

@@ -80,9 +80,7 @@ def test_a_message_says_why_a_joint_stopped_short(tmp_path: Path, capfd: Capture
     for bone in ob.pose.bones:
         bone.matrix_basis.identity()
     for name in (row[1] for row in imports.limbs("Biped")[:2]):
-        ob.pose.bones[name].use_ik_limit_x = ob.pose.bones[name].use_ik_limit_z = True
-        for end in ("ik_min_x", "ik_max_x", "ik_min_z", "ik_max_z"):
-            setattr(ob.pose.bones[name], end, 0.1 * (1 if "max" in end else -1))
+        rigs.limit(ob.pose.bones[name], x=(-6, 6), z=(-6, 6))
     message = said(capfd, bpy.ops.ik_addon.pose_body, bone=hips, offset=(0.0, 0.0, -0.4))
     assert "Held by: left leg, right leg. At a limit: " in message
     assert "Bip01 R Calf" in message

@@ -67,17 +67,6 @@ def test_one_pin_or_all_can_be_released(human: bpy.types.Object) -> None:
     assert pinned(human) == {}
 
 
-def test_undo_removes_a_pin(human: bpy.types.Object) -> None:
-    name = human.name
-    bpy.ops.ed.undo_push(message="before")
-    bpy.ops.ik_addon.pin("EXEC_DEFAULT", True)
-    assert pinned(bpy.data.objects[name])
-    bpy.ops.ed.undo()
-    assert not pinned(bpy.data.objects[name])
-    bpy.ops.ed.redo()
-    assert pinned(bpy.data.objects[name]) == {"hand.L": BOTH}
-
-
 def test_pins_survive_saving_renaming_and_duplicating_the_armature(human: bpy.types.Object, tmp_path: Any) -> None:
     human.pose.bones["hand.R"].ik_addon.pin = {"ROTATION"}
     human.data.bones["hand.R"].name = "other"

@@ -280,9 +280,14 @@ def keys_outside(ob: bpy.types.Object) -> dict[tuple[str, int], list[dict[str, s
     }
 
 
-def busy_arm() -> bpy.types.Object:
-    """An arm with keys of every kind on the bones to bake, surrounded by everything that a bake might harm."""
+def busy_arm(way: str = "told") -> bpy.types.Object:
+    """An arm with keys of every kind on the bones to bake, surrounded by everything that a bake might harm.
+
+    If `way` is "stepped", a constraint on its target makes a bake evaluate each frame.
+    """
     ob, target = rigs.arm()
+    if way == "stepped":
+        rigs.constrain(target, "COPY_LOCATION")
     rigs.add_bones(ob, [(2, 0, 0), (2, 0, 1), (2, 0, 2)], ["other", "locked"])
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 10: (-0.4, 0.7, 1.2), 20: (0.2, -0.9, 0.8)})
     rng = np.random.default_rng(7)
@@ -307,12 +312,6 @@ def busy_arm() -> bpy.types.Object:
     ob.pose.bones["other"].driver_add("scale", 1).driver.expression = "1.25"
     bpy.context.scene.frame_set(12)
     return ob
-
-
-def must_be_stepped(ob: bpy.types.Object) -> None:
-    """Make a bake evaluate each frame, by a constraint on the target."""
-    ob.pose.bones["lower"].ik_addon.target.constraints.new("COPY_LOCATION")
-    bpy.context.view_layer.update()
 
 
 def is_called_by_blender(frame: FrameType | None) -> bool:
@@ -340,9 +339,7 @@ def counts(folder: Path, frame: FrameType) -> bool:
 def test_an_error_anywhere_leaves_everything_as_it_was(bake: Any, way: str, live: bool, new_action: bool) -> None:
     def fresh() -> bpy.types.Object:
         rigs.new_file()
-        ob = busy_arm()
-        if way == "stepped":
-            must_be_stepped(ob)
+        ob = busy_arm(way)
         ob.ik_addon.live = live
         bpy.context.scene.frame_set(12)
         return ob
@@ -377,9 +374,7 @@ def test_undo_after_a_bake_restores_every_key(undone: str) -> None:
 
 @pytest.mark.parametrize("way", ["told", "stepped"])
 def test_everything_that_is_not_baked_stays(bake: Any, way: str) -> None:
-    ob = busy_arm()
-    if way == "stepped":
-        must_be_stepped(ob)
+    ob = busy_arm(way)
     if SLOTS:
         second, _target = rigs.arm()
         data: Any = second.animation_data_create()

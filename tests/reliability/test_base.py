@@ -116,8 +116,7 @@ def test_changing_the_euler_order_of_a_solved_bone_keeps_the_fk_angles(through: 
     with solved(ob, through):
         assert np.abs(np.array(bone.rotation_euler) - angles).max() > 0.1
         if through == "driver":
-            curve: Any = bone.driver_add("rotation_mode")
-            curve.driver.expression = "6 if frame > 5 else 1"
+            rigs.drive(bone, "rotation_mode", -1, "6 if frame > 5 else 1")
             for frame in (1, 10, 3, 8):
                 bpy.context.scene.frame_set(frame)
         else:

@@ -202,21 +202,12 @@ def test_an_override_survives_a_missing_and_a_reloaded_library(tmp_path: Path) -
 # ---- objects
 
 
-def select(*objects: bpy.types.Object) -> None:
-    """Select objects; the first one is active."""
-    if bpy.context.object is not None and bpy.context.object.mode != "OBJECT":
-        bpy.ops.object.mode_set(mode="OBJECT")
-    for ob in bpy.context.view_layer.objects:
-        ob.select_set(ob in objects)
-    bpy.context.view_layer.objects.active = objects[0]
-
-
 @pytest.mark.parametrize("linked", [False, True])
 @pytest.mark.parametrize("by", ["operator", "script"])
 def test_a_duplicate_is_independent(linked: bool, by: str) -> None:
     ob, fk, expected = keyed_arm()
     if by == "operator":
-        select(ob)
+        rigs.select(ob)
         bpy.ops.object.duplicate(linked=linked)
         twin = bpy.context.object
     else:
@@ -256,7 +247,7 @@ def test_separated_bones_keep_their_chains_fk_pose_and_live(posed: str) -> None:
     fk = rotations(ob)
     rigs.go_live(ob)
     solved = rotations(ob)
-    select(ob)
+    rigs.select(ob)
     with edit_mode(ob) as bones:
         rigs.select_edit_bones(bones, "R")
         bpy.ops.armature.separate()
@@ -282,7 +273,7 @@ def test_joined_armatures_with_the_same_bone_names_keep_their_chains(other_live:
     fk = [rotations(first), rotations(second)]
     first.ik_addon.live, second.ik_addon.live = True, other_live
     bpy.context.view_layer.update()
-    select(first, second)
+    rigs.select(first, second)
     bpy.ops.object.join()
     bpy.context.view_layer.update()
     assert sorted(first.pose.bones.keys()) == ["lower", "lower.001", "upper", "upper.001"]
@@ -369,7 +360,7 @@ def arm_on_controls() -> tuple[bpy.types.Object, bpy.types.Object]:
 @pytest.mark.parametrize("mode", ["EDIT", "OBJECT", "POSE"])
 def test_a_renamed_target_bone_is_followed(addon: Addon, mode: str) -> None:
     ob, controls = arm_on_controls()
-    select(controls)
+    rigs.select(controls)
     bpy.ops.ed.undo_push(message="before")
     bpy.ops.object.mode_set(mode=mode)
     bones: Any = {"EDIT": controls.data.edit_bones, "OBJECT": controls.data.bones, "POSE": controls.pose.bones}[mode]
@@ -409,7 +400,7 @@ def test_a_copy_of_the_scene_is_solved_too(kind: str) -> None:
 
 def test_a_rig_pasted_from_the_clipboard_is_live() -> None:
     ob, _fk, expected = keyed_arm()
-    select(ob)
+    rigs.select(ob)
     assert bpy.ops.view3d.copybuffer() == {"FINISHED"}
     new_file()
     assert bpy.ops.view3d.pastebuffer() == {"FINISHED"}

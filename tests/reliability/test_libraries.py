@@ -103,8 +103,7 @@ def _by_operator(collection: bpy.types.Collection, _editable: bool) -> None:
     bpy.context.scene.collection.children.unlink(collection)
     instance = rigs.empty("Instance")
     instance.instance_type, instance.instance_collection = "COLLECTION", collection
-    bpy.context.view_layer.objects.active = instance
-    instance.select_set(True)
+    rigs.select(instance)
     bpy.ops.object.make_override_library(collection=collection.session_uid)
 
 

@@ -21,9 +21,7 @@ def arms() -> bpy.types.Object:
     ob = with_chains()
     rigs.key(ob.pose.bones["upper_arm.L"], "rotation_quaternion", {1: (1, 0, 0, 0), 9: (0.9, 0.1, 0.3, 0)})
     rigs.key(ob.pose.bones["forearm.L"].ik_addon.target, "location", {1: (0.9, 0, 1), 9: (0.8, 0.2, 1.1)})
-    for own in (ob, other):
-        own.select_set(True)
-    bpy.context.view_layer.objects.active = ob
+    rigs.select(ob, other)
     bpy.ops.object.mode_set(mode="POSE")
     bpy.context.scene.frame_end = 9
     bpy.context.scene.frame_set(3)
@@ -44,8 +42,7 @@ def excluded_controls(ob: bpy.types.Object) -> None:
 
 def no_chain(ob: bpy.types.Object, bone: str, **values: object) -> None:
     """Remove a chain's mark, and set values of its bone or of the armature."""
-    for name, value in values.items():
-        setattr(ob.pose.bones[bone] if bone else ob, name, value)
+    rigs.change(ob.pose.bones[bone] if bone else ob, **values)
     ob.pose.bones["forearm.L"].ik_addon.is_chain = False
 
 

@@ -105,14 +105,8 @@ def character() -> tuple[bpy.types.Object, bpy.types.Object]:
     return ob, skin
 
 
-def vertices(skin: bpy.types.Object) -> NDArray[np.float64]:
-    """Evaluated world positions (n, 3) of a mesh's vertices."""
-    done = rigs.evaluated(skin)
-    return np.array([done.matrix_world @ vertex.co for vertex in done.data.vertices])
-
-
 def on_all_frames(skin: bpy.types.Object) -> Points:
-    return rigs.on_frames(FRAMES, lambda: vertices(skin))
+    return rigs.on_frames(FRAMES, lambda: rigs.vertices(skin))
 
 
 def alembic(file: Path, evaluation: Any) -> None:

@@ -135,8 +135,7 @@ def test_works_with_names_of_every_kind(kind: str, tmp_path: Any) -> None:
     controls = rigs.limb([(0.6, 0.5, 1.0), (0.6, 0.5, 1.5)], ["hand"], name="Controls")
     controls.data.bones["hand"].name = wanted[1]
     rigs.key(controls, "location", {1: (0, 0, 0), 20: (-0.4, 0.3, 0.2)})
-    ob.pose.bones[upper].rotation_quaternion = (0.98, 0.0, 0.17, 0.1)
-    ob.pose.bones[upper].keyframe_insert("rotation_quaternion", frame=1)
+    rigs.key(ob.pose.bones[upper], "rotation_quaternion", {1: (0.98, 0.0, 0.17, 0.1)})
     ob.pose.bones[lower].rotation_mode = "XYZ"
     rigs.chain(ob, lower, controls, 2, target_bone=controls.pose.bones[0].name)
     bpy.context.scene.frame_set(9)

@@ -7,8 +7,8 @@ import bpy
 import numpy as np
 import pytest
 
-from tests import rigs
-from tests.reliability.states import activate, snapshot
+from tests import rigs, rigs_named
+from tests.reliability.states import activate, keyed, snapshot
 
 
 def solved_arm() -> None:
@@ -20,8 +20,7 @@ def solved_arm() -> None:
     ob.pose.bones["upper.L"].rotation_quaternion = (0.9, 0.1, 0.3, -0.2)
     activate(ob, "lower.L")
     bpy.ops.ik_addon.chain_add()
-    ob.pose.bones["lower.L"].ik_addon.target.location = (1.4, 0.6, 1.1)
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["lower.L"].ik_addon.target, location=(1.4, 0.6, 1.1))
     bpy.ops.ik_addon.solve()
 
 
@@ -46,8 +45,8 @@ def live_arm() -> None:
 def constrained() -> None:
     """Set up an arm with a constraint without a pole, whose chain would find another pose."""
     ob = rigs.limb([(0, 0, 0), (0.2, -0.2, 1), (0, 0, 2)], ["upper", "lower"])
-    made: Any = ob.pose.bones["lower"].constraints.new("IK")
-    made.target, made.chain_count = rigs.empty("Target", (0.9, -0.3, 0.8)), 2
+    target = rigs.empty("Target", (0.9, -0.3, 0.8))
+    rigs.constrain(ob.pose.bones["lower"], "IK", target=target, chain_count=2)
     bpy.context.view_layer.update()
 
 
@@ -58,14 +57,20 @@ def converted() -> None:
     bpy.context.view_layer.update()
 
 
+def figure() -> None:
+    """Set up a human without chains."""
+    rigs_named.build(rigs_named.RIGS["Mixamo"])
+
+
 RANGE = {"frame_range": "CUSTOM", "frame_start": 1, "frame_end": 3}
 
 
-def state() -> tuple[dict[str, Any], list[bool], int]:
-    """Return everything that an operator could change, the muted constraints, and the number of actions."""
+def state() -> tuple[dict[str, Any], list[bool], dict[str, Any], list[str]]:
+    """Return everything that an operator could change, the muted constraints, the keys, and the names of the data."""
     bpy.context.view_layer.update()
     muted = [c.mute for bone in bpy.data.objects["Rig"].pose.bones for c in bone.constraints]
-    return snapshot(), muted, len(bpy.data.actions)
+    data = (*bpy.data.actions, *bpy.data.armatures, *bpy.data.meshes)
+    return snapshot(), muted, {ob.name: keyed(ob) for ob in bpy.data.objects}, sorted(own.name for own in data)
 
 
 def assert_same(now: Any, wanted: Any) -> None:
@@ -104,6 +109,14 @@ def assert_undone_and_redone(change: Callable[[], object]) -> None:
         (live_arm, "mirror_chain", {}),
         (constrained, "convert_constraints", {}),
         (converted, "restore_constraints", {}),
+        (bare_arm, "chain_add", {"controls": "BONES"}),
+        (figure, "character_setup", {}),
+        (live_arm, "switch_ik_fk", {}),
+        (live_arm, "switch_space", {"space": "WORLD"}),
+        (live_arm, "bake", {**RANGE, "smooth": True, "reduce_keys": True}),
+        (live_arm, "bake_skeleton", RANGE),
+        (bare_arm, "pose_body", {"bone": "lower.L", "offset": (-0.1, -0.3, -0.2)}),
+        (bare_arm, "pin", {}),
     ],
 )
 @pytest.mark.parametrize("mode", ["OBJECT", "POSE"])
@@ -113,7 +126,8 @@ def test_operators_are_one_undo_step_and_keep_the_mode(
     before()
     bpy.ops.object.mode_set(mode=mode)
     assert_undone_and_redone(lambda: getattr(bpy.ops.ik_addon, operator)("EXEC_DEFAULT", True, **options))
-    assert bpy.context.object.mode == mode
+    made_active = operator == "bake_skeleton"  # what it makes is, to be exported
+    assert bpy.context.object.mode == ("OBJECT" if made_active else mode)
 
 
 def test_live_is_one_undo_step() -> None:
@@ -127,8 +141,7 @@ def test_live_is_one_undo_step() -> None:
 
 def test_undo_of_a_moved_target_moves_the_live_limb_back() -> None:
     def move() -> None:
-        bpy.data.objects["IK Target lower.L"].location.z -= 0.4
-        bpy.context.view_layer.update()
+        rigs.shift(bpy.data.objects["IK Target lower.L"], z=-0.4)
         bpy.ops.ed.undo_push(message="Move")
 
     live_arm()

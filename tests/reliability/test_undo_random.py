@@ -28,8 +28,8 @@ def scene() -> None:
         rigs.add_bones(ob, points, [f"{name}.{side}" for name in ("upper", "lower", "hand")], "body", connect=True)
     target = rigs.empty("Goal", (1.2, 0.5, 1.6))
     rigs.chain(ob, "lower.L", target, 2)
-    constraint = ob.pose.bones["lower.R"].constraints.new("IK")
-    constraint.target, constraint.chain_count = rigs.empty("Old goal", (-1.2, 0.4, 1.4)), 2
+    goal = rigs.empty("Old goal", (-1.2, 0.4, 1.4))
+    rigs.constrain(ob.pose.bones["lower.R"], "IK", target=goal, chain_count=2)
     for bone in ("body", "upper.L"):
         rigs.key(ob.pose.bones[bone], "rotation_quaternion", {1: (0.9, 0.0, 0.2, 0.1), 20: (0.9, 0.4, 0.2, 0.1)})
     bpy.context.scene.frame_end = 6
@@ -67,7 +67,7 @@ def state() -> dict[str, Any]:
             for bone, matrix in zip(ob.pose.bones, rigs.pose(ob).reshape(-1, 16).tolist(), strict=True):
                 found[f"{ob.name}: {bone.name}"] = {
                     "pose": matrix,
-                    "channels": [tuple(getattr(bone, field)) for field in FIELDS],
+                    "channels": [tuple(getattr(bone, field)) for field in rigs.CHANNELS],
                     "base": [
                         plain(getattr(bone.ik_addon.base, name))
                         for name in base
@@ -80,7 +80,6 @@ def state() -> dict[str, Any]:
     return found
 
 
-FIELDS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle", "scale")
 LIMITS = ("ik_min", "ik_max", "use_ik_limit", "lock_ik", "ik_stiffness")
 
 
@@ -286,8 +285,7 @@ def enabled(rng: random.Random, _addon: Any) -> bool:
 
 def move_target(rng: random.Random, _addon: Any) -> bool:
     goals = [ob for ob in bpy.data.objects if ob.type == "EMPTY" and ob.animation_data is None]
-    rng.choice(goals).location = [rng.uniform(-1.5, 1.5) for _ in range(3)]
-    bpy.context.view_layer.update()
+    rigs.change(rng.choice(goals), location=[rng.uniform(-1.5, 1.5) for _ in range(3)])
     bpy.ops.ed.undo_push(message="Move")
     return True
 
@@ -296,8 +294,7 @@ def move_bone(rng: random.Random, _addon: Any) -> bool:
     bone = bpy.data.objects["Rig"].pose.bones[some_chain(rng)]
     if is_keyed(bone):
         return False
-    bone.rotation_quaternion = [rng.uniform(-1.0, 1.0) for _ in range(4)]
-    bpy.context.view_layer.update()
+    rigs.change(bone, rotation_quaternion=[rng.uniform(-1.0, 1.0) for _ in range(4)])
     bpy.ops.ed.undo_push(message="Rotate")
     return True
 

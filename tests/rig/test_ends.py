@@ -188,11 +188,7 @@ def test_a_foot_in_the_orientation_of_its_target_is_reported_as_reached(addon: A
 def test_the_foots_own_limits_hold(addon: Addon) -> None:
     ob, target = leg()
     fit(addon, ob)
-    foot = ob.pose.bones["foot"]
-    for axis in "xyz":
-        setattr(foot, f"use_ik_limit_{axis}", True)
-        setattr(foot, f"ik_min_{axis}", -0.2)
-        setattr(foot, f"ik_max_{axis}", 0.3)
+    rigs.limit(ob.pose.bones["foot"], x=(-11, 17), y=(-11, 17), z=(-11, 17))
     ob.ik_addon.live = True
     rigs.change(target, rotation_euler=(2.0, 0.3, 0.8))
     seen = rigs.evaluated(ob).pose.bones

@@ -38,12 +38,11 @@ def goals(ob: bpy.types.Object) -> list[bpy.types.Object]:
 
 def duplicate(*objects: bpy.types.Object) -> bpy.types.Object:
     """Duplicate objects, as Shift D does; return the duplicate of the first."""
-    for own in bpy.context.view_layer.objects:
-        own.select_set(own in objects)
-    bpy.context.view_layer.objects.active = objects[0]
+    rigs.select(*objects)
     assert bpy.ops.object.duplicate() == {"FINISHED"}
     bpy.context.view_layer.update()
-    copy: bpy.types.Object = bpy.context.view_layer.objects.active
+    copy = bpy.context.view_layer.objects.active
+    assert copy is not None
     return copy
 
 

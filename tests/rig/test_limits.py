@@ -17,16 +17,6 @@ from tests.solve.chains import violation
 ALLOWED = math.radians(0.01)
 
 
-def limit(bone: bpy.types.PoseBone, **ranges: tuple[float, float]) -> None:
-    """Limit a bone about axes x, y, z to ranges in degrees; (0, 0) locks."""
-    for axis, (low, high) in ranges.items():
-        if low == high == 0.0:
-            setattr(bone, f"lock_ik_{axis}", True)
-        setattr(bone, f"use_ik_limit_{axis}", True)
-        setattr(bone, f"ik_min_{axis}", math.radians(low))
-        setattr(bone, f"ik_max_{axis}", math.radians(high))
-
-
 def joint_rotation(ob: bpy.types.Object, name: str) -> Quaternion:
     """Return the rotation of an evaluated bone from its rest pose, relative to its parent."""
     bone = rigs.evaluated(ob).pose.bones[name]
@@ -66,7 +56,7 @@ def limited_rig(rng: random.Random, bones: int) -> tuple[bpy.types.Object, bpy.t
     for i in range(bones):
         bone = ob.pose.bones[f"b{i}"]
         bone.rotation_mode = rng.choice(["QUATERNION", "XYZ", "AXIS_ANGLE"])
-        limit(
+        rigs.limit(
             bone,
             x=(-rng.uniform(0, 60), rng.uniform(0, 90)),
             z=rng.choice([(0.0, 0.0), (-rng.uniform(5, 60), rng.uniform(5, 60))]),
@@ -113,7 +103,7 @@ def test_limits_hold_and_the_tip_reaches_its_target(bones: int, seed: int) -> No
 
 def test_limits_are_measured_from_rest_whatever_the_fk_pose() -> None:
     ob, _target = rigs.arm()
-    limit(ob.pose.bones["lower"], x=(-150, 120), z=(0, 0), y=(0, 0))
+    rigs.limit(ob.pose.bones["lower"], x=(-150, 120), z=(0, 0), y=(0, 0))
     ob.pose.bones["lower"].rotation_quaternion = (0.7, 0.5, 0.3, -0.4)
     rigs.go_live(ob)
     assert beyond(ob, "lower") < ALLOWED
@@ -123,7 +113,7 @@ def test_limits_are_measured_from_rest_whatever_the_fk_pose() -> None:
 def test_limits_can_be_switched_off() -> None:
     ob, _target = rigs.arm()
     for name in ("upper", "lower"):
-        limit(ob.pose.bones[name], x=(0, 0), y=(0, 0), z=(0, 0))
+        rigs.limit(ob.pose.bones[name], x=(0, 0), y=(0, 0), z=(0, 0))
     rigs.go_live(ob)
     assert rigs.miss(ob) > 0.1
     rigs.change(ob.pose.bones["lower"].ik_addon, use_limits=False)
@@ -132,7 +122,7 @@ def test_limits_can_be_switched_off() -> None:
 
 def test_report_says_that_limits_hold_the_chain_back(addon: Addon) -> None:
     ob, _target = rigs.arm()
-    limit(ob.pose.bones["lower"], x=(0, 5), y=(0, 0), z=(0, 0))
+    rigs.limit(ob.pose.bones["lower"], x=(0, 5), y=(0, 0), z=(0, 0))
     rigs.go_live(ob)
     verdict: Any = addon.report(ob)
     assert not verdict.reached
@@ -196,8 +186,7 @@ def flat_arm(bones: int) -> tuple[bpy.types.Object, bpy.types.Object]:
     for frame in range(1, 31):
         angle = frame / 30 * 2 * math.pi
         x, z = 0.6 * bones * math.cos(angle), 1.0 + 0.5 * bones * math.sin(angle)
-        target.location = (x, -2.0 + math.sin(3 * angle), z)
-        target.keyframe_insert("location", frame=frame)
+        rigs.key(target, "location", {frame: (x, -2.0 + math.sin(3 * angle), z)})
     rigs.chain(ob, f"b{bones - 1}", target, bones, planar=True)
     return ob, target
 

@@ -11,6 +11,7 @@ from mathutils import Euler, Matrix, Vector
 
 from tests import rigs
 from tests.conftest import Addon
+from tests.rigs import CHANNELS
 
 MODES = ("QUATERNION", "XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX", "AXIS_ANGLE")
 SCALE_MODES = ("FULL", "FIX_SHEAR", "ALIGNED", "AVERAGE", "NONE")
@@ -100,15 +101,12 @@ def test_only_the_rotation_in_the_bones_own_mode_is_written(mode: str) -> None:
     assert changed == {used}
 
 
-CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle", "scale")
-
-
 def test_quaternions_are_continuous_from_frame_to_frame() -> None:
     ob, target = rigs.arm()
     for frame in range(1, 101):
         angle = frame / 100 * 2 * math.pi
-        target.location = (0.9 * math.cos(angle), 0.9 * math.sin(angle), 1.0 + 0.2 * math.sin(3 * angle))
-        target.keyframe_insert("location", frame=frame)
+        place = 0.9 * math.cos(angle), 0.9 * math.sin(angle), 1.0 + 0.2 * math.sin(3 * angle)
+        rigs.key(target, "location", {frame: place})
     ob.ik_addon.live = True
     found = []
     for frame in range(1, 101):

@@ -207,8 +207,7 @@ def test_apply_keys_bones_according_to_the_set(arm: Any) -> None:
 
 def test_a_set_that_omits_moved_channels_gets_a_remark(capfd: Capture, arm: Any) -> None:
     ob, _target = arm
-    ob.pose.bones["lower"].rotation_quaternion = Quaternion((1, 0, 0), 0.4)
-    ob.pose.bones["lower"].keyframe_insert("rotation_quaternion", frame=1)
+    rigs.key(ob.pose.bones["lower"], "rotation_quaternion", {1: Quaternion((1, 0, 0), 0.4)})
     use_set("Location")
     assert "'lower' is animated and reverts" in said(capfd, bpy.ops.ik_addon.apply_pose)
 

@@ -29,8 +29,7 @@ def limited(by_bone: bool, live: bool) -> tuple[bpy.types.Object, bpy.types.Obje
         rigs.chain(ob, f"{side}{BONES - 1}", goals[-1], BONES, pole=pole)
     rigs.add_bones(ob, [(0.0, 0.2, 0.8), (0.0, 0.4, 0.8)], ["control"])
     for bone in ob.pose.bones:
-        bone.use_ik_limit_x = bone.use_ik_limit_z = True
-        bone.ik_min_x, bone.ik_max_x, bone.ik_min_z, bone.ik_max_z = -0.7, 0.7, -0.4, 0.4
+        rigs.limit(bone, x=(-40, 40), z=(-23, 23))
     chain: Any = ob.pose.bones[f"A{BONES - 1}"].ik_addon
     if by_bone:
         chain.target, chain.target_bone = ob, "control"
@@ -186,10 +185,8 @@ def test_sparse_keys_get_one_here_and_at_the_ends(arm: Any) -> None:
 
 def test_a_planted_contact_moves_as_a_whole(arm: Any) -> None:
     ob, target = arm
-    tip = ob.pose.bones["lower"]
-    for frame, contact in ((1, set()), (26, {"HEEL"}), (36, set()), (42, {"HEEL"}), (44, set())):
-        tip.ik_addon.contact = contact
-        ob.keyframe_insert('pose.bones["lower"].ik_addon.contact', frame=frame)
+    contacts: dict[int, object] = {1: set(), 26: {"HEEL"}, 36: set(), 42: {"HEEL"}, 44: set()}
+    rigs.key(ob.pose.bones["lower"], "ik_addon.contact", contacts)
     bpy.context.scene.frame_set(NOW)
     frames, before = keys(target)
     bpy.ops.ik_addon.drag_target(offset=(0.1, 0.2, 0.3), range=REACH)

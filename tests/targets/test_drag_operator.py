@@ -35,8 +35,7 @@ def reached(ob: bpy.types.Object, target: bpy.types.Object) -> bool:
 def test_only_the_targets_location_changes(arm: Any) -> None:
     _ob, target = arm
     parent = rigs.empty("Parent", (1.0, 2.0, 3.0))
-    parent.matrix_world = Matrix.Rotation(0.6, 4, "X") @ Matrix.Diagonal((2.0, -1.0, 0.5, 1.0))
-    bpy.context.view_layer.update()
+    rigs.change(parent, matrix_world=Matrix.Rotation(0.6, 4, "X") @ Matrix.Diagonal((2.0, -1.0, 0.5, 1.0)))
     target.rotation_euler, target.scale = (0.1, 0.2, 0.3), (0.4, 0.5, 0.6)
     target.parent = parent
     target.delta_location = (0.05, 0.0, 0.0)
@@ -238,8 +237,7 @@ def test_locked_channels_keep_their_exact_values(handle: Any) -> None:
 
 def test_turning_alone_needs_no_unlocked_location(handle: Any, addon: Addon) -> None:
     goal = rigs.empty("Goal")
-    goal.lock_location = (True, True, True)
-    bpy.context.view_layer.update()
+    rigs.change(goal, lock_location=(True, True, True))
     handle(goal, "", turns=True)
     refused = addon.module("core.translation.sentences").UserError
     with pytest.raises(refused, match="location of 'Goal' is locked"):
@@ -293,8 +291,7 @@ def cursor() -> Any:
 
 
 def lift(cursor: Any) -> None:
-    cursor.location.z += 0.1
-    bpy.context.view_layer.update()
+    rigs.shift(cursor, z=0.1)
 
 
 @pytest.fixture
@@ -369,8 +366,7 @@ def test_cancelling_a_drag_by_the_cursor_restores_everything(arm: Any, cursor: A
     ob, target = arm
     before, posed = snapshot(), rigs.pose(ob)
     drag = hold()
-    cursor.matrix = Matrix.Translation((0.1, 0.0, 0.1)) @ Matrix.Rotation(0.4, 4, Vector((1, 2, 3)))
-    bpy.context.view_layer.update()
+    rigs.change(cursor, matrix=Matrix.Translation((0.1, 0.0, 0.1)) @ Matrix.Rotation(0.4, 4, Vector((1, 2, 3))))
     assert snapshot() != before
     drag.cancel(bpy.context)
     assert snapshot() == before
@@ -382,12 +378,10 @@ def test_cancelling_a_drag_by_the_cursor_restores_everything(arm: Any, cursor: A
 def test_the_pole_moves_and_the_chain_bends_towards_it(arm: Any, cursor: Any, hold: Any) -> None:
     ob, target = arm
     pole = rigs.empty("Pole", (1.0, -1.0, 0.5))
-    ob.pose.bones["lower"].ik_addon.pole = pole
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["lower"].ik_addon, pole=pole)
     drag = hold("pole")
     place = rigs.position(target)
-    cursor.location = (-1.0, 1.5, 0.5)
-    bpy.context.view_layer.update()
+    rigs.change(cursor, location=(-1.0, 1.5, 0.5))
     drag.end(bpy.context)
     assert np.allclose(rigs.position(pole), (-1.0, 1.5, 0.5), atol=1e-6)
     assert np.array_equal(rigs.position(target), place)

@@ -20,10 +20,8 @@ PLACE = (0.6, 0.5, 1.0)
 def posed(*selected: str, **settings: Any) -> bpy.types.Object:
     """Return a live arm in Pose Mode, posed in FK, with bones selected."""
     ob, _target = rigs.arm()
-    for name, value in settings.items():
-        setattr(ob.pose.bones["lower"].ik_addon, name, value)
-    ob.pose.bones["upper"].rotation_quaternion = Quaternion(FK).normalized()
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["lower"].ik_addon, **settings)
+    rigs.change(ob.pose.bones["upper"], rotation_quaternion=Quaternion(FK).normalized())
     start(ob, *selected)
     return ob
 
@@ -72,8 +70,7 @@ def assert_is_fk(bone: str) -> None:
 
 def fk_of(bone: str = "upper") -> Quaternion:
     """Turn Live off to see the FK pose."""
-    rig().ik_addon.live = False
-    bpy.context.view_layer.update()
+    rigs.change(rig().ik_addon, live=False)
     return rig().pose.bones[bone].rotation_quaternion.copy()
 
 
@@ -211,8 +208,7 @@ def leg(*selected: str, limb: int = 2) -> bpy.types.Object:
         tip.ik_addon.use_end_rotation = True
     else:
         tip.ik_addon.use_rotation = True
-    ob.pose.bones["thigh"].rotation_quaternion = Quaternion(FK).normalized()
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["thigh"], rotation_quaternion=Quaternion(FK).normalized())
     start(ob, *selected)
     return ob
 
@@ -240,8 +236,7 @@ def test_an_edit_by_a_script_after_one_by_hand_is_fk() -> None:
     ob = posed("lower")
     turn()
     before = target().location.copy()
-    ob.pose.bones["lower"].rotation_quaternion = (0.8, 0.0, 0.6, 0.0)
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["lower"], rotation_quaternion=(0.8, 0.0, 0.6, 0.0))
     assert target().location == before
     assert fk_of("lower")[:] == pytest.approx((0.8, 0.0, 0.6, 0.0), abs=1e-6)
 
@@ -329,8 +324,7 @@ def test_a_knee_goes_where_the_thigh_takes_it() -> None:
     turn(0.3, "Z")
     shown = Vector(rigs.head(rig(), "shin")) - Vector(start)
     rig().ik_addon.live = False
-    rig().pose.bones["thigh"].rotation_quaternion = rows
-    bpy.context.view_layer.update()
+    rigs.change(rig().pose.bones["thigh"], rotation_quaternion=rows)
     turn(0.3, "Z", by_hand=False)
     wanted = Vector(rigs.head(rig(), "shin")) - Vector(start)
     across = [(v - v.dot(line) * line).normalized() for v in (shown, wanted)]
@@ -357,8 +351,7 @@ def test_a_tip_between_fk_and_ik_is_shown_where_the_hand_puts_it(influence: floa
 @pytest.mark.parametrize("name", ["foot", "thigh", "shin"])
 def test_a_leg_between_fk_and_ik_is_shown_as_the_hand_poses_it(name: str) -> None:
     ob = leg(name)
-    ob.pose.bones["shin"].ik_addon.influence = 0.4
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["shin"].ik_addon, influence=0.4)
     bpy.ops.ed.undo_push(message="Blended")
     start_pose = {bone.name: bone.matrix.copy() for bone in ob.pose.bones}
     turn(0.3)
@@ -615,8 +608,7 @@ def test_a_pasted_pose_that_bends_to_the_pole_leaves_it_there() -> None:
     pole = bpy.data.objects["Pole"]
     wanted, place = rigs.pose(rig()), pole.location.copy()
     bpy.ops.pose.copy()
-    target().location.z += 0.3
-    bpy.context.view_layer.update()
+    rigs.shift(target(), z=0.3)
     paste()
     assert_same(wanted)
     assert pole.location == place

@@ -100,8 +100,7 @@ def test_switching_bones_without_keys() -> None:
     before = played(ob, (1, 9, 10))
     bpy.ops.ik_addon.switch_ik_fk(to="FK")
     assert_plays(ob, before)
-    ob.pose.bones["b"].rotation_quaternion = Euler((0.5, 0.0, 0.0)).to_quaternion()
-    ob.pose.bones["b"].keyframe_insert("rotation_quaternion", frame=20)
+    rigs.key(ob.pose.bones["b"], "rotation_quaternion", {20: Euler((0.5, 0.0, 0.0)).to_quaternion()})
     assert_plays(ob, before)
     bpy.context.scene.frame_set(20)
     assert np.abs(joints(ob) - before[10][0]).max() > 0.1, "the keys of the bones play"
@@ -141,9 +140,7 @@ def test_switching_with_control_bones_and_a_hand_that_turns() -> None:
     before = played(ob, (1, 9, 10))
     bpy.ops.ik_addon.switch_ik_fk()
     assert_plays(ob, before)
-    hand = ob.pose.bones["hand.L"]
-    hand.rotation_quaternion = Euler((0.0, 0.7, 0.0)).to_quaternion()
-    hand.keyframe_insert("rotation_quaternion", frame=15)
+    rigs.key(ob.pose.bones["hand.L"], "rotation_quaternion", {15: Euler((0.0, 0.7, 0.0)).to_quaternion()})
     before |= played(ob, (15,))
     bpy.ops.ik_addon.switch_ik_fk()
     assert_plays(ob, before)
@@ -216,8 +213,7 @@ def test_a_switch_keeps_other_edits_without_keys(to: str) -> None:
         bpy.ops.ik_addon.switch_ik_fk(to="FK")
         bpy.context.scene.frame_set(8)
     ob.location.x = 0.3
-    root.location.x = 0.7
-    bpy.context.view_layer.update()
+    rigs.change(root.location, x=0.7)
     bpy.ops.ik_addon.switch_ik_fk(to=to)
     bpy.context.view_layer.update()
     assert (ob.location.x, root.location.x) == pytest.approx((0.3, 0.7))

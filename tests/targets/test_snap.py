@@ -176,8 +176,7 @@ def test_warns_that_keys_or_a_constraint_hold_the_target(capfd: Capture) -> None
     target = limb().pose.bones["b"].ik_addon.target
     target.keyframe_insert("location", frame=1)
     assert "'Target' is animated and reverts on the next frame change" in said(capfd, bpy.ops.ik_addon.snap_target)
-    target.constraints.new("COPY_LOCATION").target = rigs.empty("Else", (5, 5, 5))
-    bpy.context.view_layer.update()
+    rigs.change(target.constraints.new("COPY_LOCATION"), target=rigs.empty("Else", (5, 5, 5)))
     assert "'Target' is held by a constraint" in said(capfd, bpy.ops.ik_addon.snap_target)
 
 
@@ -205,8 +204,7 @@ def test_takes_and_keeps_an_unkeyed_pose(live: bool, enabled: bool) -> None:
         bone.keyframe_insert("rotation_quaternion", frame=1)
     ob.ik_addon.live, chain.enabled = live, enabled
     bpy.context.view_layer.update()
-    chain.enabled = False
-    bpy.context.view_layer.update()
+    rigs.change(chain, enabled=False)
     ob.pose.bones["a"].rotation_quaternion = Euler((0.1, 0.7, 0.2)).to_quaternion()
     before = rigs.tail(ob, "b")
     with same_pose(ob):
@@ -290,8 +288,7 @@ def test_needs_a_chain_a_target_and_frames() -> None:
         ({}, apply, {}, "The chain on 'b' can't be solved. No target"),
         ({"is_chain": False}, snap, {}, "has no chain"),
     ):
-        for name, value in change.items():
-            setattr(chain, name, value)
+        rigs.change(chain, **change)
         with refused(why):
             operator(**options)
     chain.is_chain = True

@@ -234,8 +234,7 @@ CHANGES: dict[str, Callable[[bpy.types.Object], None]] = {
 
 
 def _limit(ob: bpy.types.Object) -> None:
-    limit = ob.pose.bones["hips"].constraints.new("LIMIT_LOCATION")
-    limit.use_max_y, limit.max_y, limit.owner_space = True, 0.02, "LOCAL"
+    rigs.constrain(ob.pose.bones["hips"], "LIMIT_LOCATION", use_max_y=True, max_y=0.02, owner_space="LOCAL")
 
 
 def _child(ob: bpy.types.Object) -> None:
@@ -282,8 +281,7 @@ def test_a_cancelled_snap_changes_nothing(addon: Addon, live: bool, share: float
     ob.ik_addon.live = live
     bpy.context.scene.frame_set(12)
     target.location.x += 0.25  # not keyed
-    ob.pose.bones["thigh.L"].rotation_euler = Euler((0.3, 0.1, 0.0))
-    bpy.context.view_layer.update()
+    rigs.change(ob.pose.bones["thigh.L"], rotation_euler=Euler((0.3, 0.1, 0.0)))
     before, keys = snapshot(), [keys_of(goal) for goal in (target, pole)]
     todo = addon.module("targets.snap").key_range(bpy.context, ob, [ob.pose.bones["shin.L"]], list(FRAMES))
     for done in todo:

@@ -199,23 +199,6 @@ def test_targets_in_spaces_are_snapped_in_place() -> None:
     assert np.abs(worlds(ob, FRAMES, "lowerarm_l") - before).max() < 5e-5
 
 
-def test_a_switch_is_one_undo_step() -> None:
-    ob = character()
-    bpy.ops.ed.undo_push()
-    at(20)
-    bpy.ops.ed.undo_push()
-    names = set(bpy.data.objects.keys())
-    bpy.ops.ik_addon.switch_space(space="WORLD")
-    bpy.ops.ed.undo_push()
-    assert goal_of(ob, "TARGET").constraints
-    bpy.ops.ed.undo()
-    ob = bpy.data.objects["Rig"]
-    assert not goal_of(ob, "TARGET").constraints
-    assert set(bpy.data.objects.keys()) == names
-    data = goal_of(ob, "TARGET").animation_data
-    assert data is None or data.action is None
-
-
 # ---- refusals
 
 
@@ -247,8 +230,7 @@ def test_refuses_a_goal_held_by_another_constraint() -> None:
     ob = character()
     target = goal_of(ob, "TARGET")
     to("CHEST", 5)
-    target.constraints.new("COPY_LOCATION").target = bpy.data.objects["Prop"]
-    target.constraints[-1].influence = 0.5
+    rigs.constrain(target, "COPY_LOCATION", target=bpy.data.objects["Prop"], influence=0.5)
     at(20)
     with refused("Another constraint or a driver holds 'IK Target lowerarm_l'"):
         bpy.ops.ik_addon.switch_space(space="WORLD")

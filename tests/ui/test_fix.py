@@ -20,8 +20,7 @@ def test_each_fault_is_named_and_fixed_by_its_button(addon: Addon, name: str, li
     fault = FAULTS[name]
     ob, _target = rigs.arm()
     fk = [bone.rotation_quaternion[:] for bone in ob.pose.bones]
-    ob.ik_addon.live = live
-    bpy.context.view_layer.update()
+    rigs.change(ob.ik_addon, live=live)
     limb = Limb(ob.pose.bones["lower"])
     fault.make(limb)
     activate(ob, "lower")

@@ -77,12 +77,6 @@ def viewport() -> Iterator[None]:
         yield
 
 
-def limit(bone: bpy.types.PoseBone, axis: str, low: float, high: float) -> None:
-    setattr(bone, f"use_ik_limit_{axis}", True)
-    setattr(bone, f"ik_min_{axis}", math.radians(low))
-    setattr(bone, f"ik_max_{axis}", math.radians(high))
-
-
 def test_joints_targets_and_states_are_read(addon: Addon, states: Any, limb: Limb) -> None:
     limb.ob.matrix_world = Matrix.Translation((1, 2, 3)) @ Matrix.Rotation(0.7, 4, "X") @ Matrix.Diagonal((2, 1, -1, 1))
     limb.target.location = (1.2, 2.4, 3.5)
@@ -105,7 +99,7 @@ def test_joints_targets_and_states_are_read(addon: Addon, states: Any, limb: Lim
 
 
 def test_limits_and_reach_are_those_of_the_active_chain(addon: Addon, limb: Limb) -> None:
-    limit(limb.lower, "x", 0.0, 90.0)
+    rigs.limit(limb.lower, x=(0.0, 90.0))
     rig = seen(addon)
     assert (rig.limits, rig.reach) == ((), None)
     rig = seen(addon, limb.lower)
@@ -133,8 +127,7 @@ def test_the_plane_of_a_planar_chain_is_the_one_it_stays_in(addon: Addon) -> Non
     target = rigs.empty("Target", (1.5, 0.8, 1.5))
     tip = rigs.chain(ob, "c", target, 3, planar=True)
     ob.pose.bones["body"].rotation_quaternion = (0.9, 0.1, 0.4, 0.2)
-    ob.matrix_world = Matrix.Rotation(0.7, 4, "X") @ Matrix.Diagonal((2, 2, 2, 1))
-    bpy.context.view_layer.update()
+    rigs.change(ob, matrix_world=Matrix.Rotation(0.7, 4, "X") @ Matrix.Diagonal((2, 2, 2, 1)))
     bpy.ops.ik_addon.solve()
     rig = seen(addon, tip)
     assert np.allclose(rig.plane.center, ob.pose.bones["a"].head, atol=1e-6)
@@ -145,7 +138,7 @@ def test_the_plane_of_a_planar_chain_is_the_one_it_stays_in(addon: Addon) -> Non
     assert rig.plane.radius == pytest.approx(rigs.length(ob, "c", 3))
     assert seen(addon, tip, limits=False).plane is None
     assert seen(addon, None).plane is None
-    limit(tip, "x", -40.0, 40.0)
+    rigs.limit(tip, x=(-40.0, 40.0))
     assert seen(addon, tip).plane is None, "Planar has no effect beside limits"
     tip.use_ik_limit_x = False
     rigs.chain(ob, "b", target, 2)
@@ -155,7 +148,7 @@ def test_the_plane_of_a_planar_chain_is_the_one_it_stays_in(addon: Addon) -> Non
 def test_limits_are_measured_from_rest_in_the_posed_parent(addon: Addon) -> None:
     ob, _target = rigs.arm()
     upper, tip = ob.pose.bones["upper"], ob.pose.bones["lower"]
-    limit(tip, "x", 0.0, 90.0)
+    rigs.limit(tip, x=(0.0, 90.0))
     upper.rotation_quaternion = (0.8, 0.4, 0.2, 0.4)
     tip.rotation_quaternion = (0.9, 0.3, 0.0, 0.1)
     (joint,) = seen(addon, tip).limits
@@ -166,7 +159,7 @@ def test_limits_are_measured_from_rest_in_the_posed_parent(addon: Addon) -> None
 
 
 def test_the_signature_changes_only_with_what_is_shown(addon: Addon, limb: Limb) -> None:
-    limit(limb.lower, "x", -50.0, 50.0)
+    rigs.limit(limb.lower, x=(-50.0, 50.0))
     changes: tuple[Callable[[], object], ...] = (
         lambda: setattr(limb.target, "location", (0.7, 0.5, 1.0)),
         lambda: setattr(limb.upper, "rotation_quaternion", (0.9, 0.1, 0.0, 0.0)),
@@ -243,7 +236,7 @@ def test_the_arrow_shows_the_bend_side(addon: Addon) -> None:
 
 @pytest.mark.parametrize(("mode", "selected"), [("POSE", True), ("POSE", False), ("OBJECT", True)])
 def test_there_is_no_cone_where_blender_draws_arcs(addon: Addon, mode: Any, selected: bool, limb: Limb) -> None:
-    limit(limb.lower, "x", 0.0, 90.0)
+    rigs.limit(limb.lower, x=(0.0, 90.0))
     bpy.ops.object.mode_set(mode=mode)
     holder: Any = limb.lower if hasattr(limb.lower, "select") else limb.lower.bone
     holder.select = selected
@@ -268,7 +261,7 @@ def test_hidden_and_disabled_chains_and_those_in_edit_mode_are_not_shown(addon: 
 
 
 def test_a_broken_limit_is_left_out(addon: Addon, limb: Limb) -> None:
-    limit(limb.lower, "x", 0.0, math.inf)
+    rigs.limit(limb.lower, x=(0.0, math.inf))
     assert len(read(addon, limb.lower)[1]) == 1
 
 
@@ -279,8 +272,7 @@ def test_several_armatures_are_drawn_as_one(addon: Addon, states: Any) -> None:
     rigs.chain(second, "z", target, 3)
     second.matrix_world = Matrix.Translation((1, 2, 3)) @ Matrix.Rotation(0.7, 4, "X")
     other.location = second.matrix_world @ Vector((0.3, 0.3, 0.3))
-    limit(second.pose.bones["lower"], "x", -5.0, 5.0)
-    limit(second.pose.bones["lower"], "z", -5.0, 5.0)
+    rigs.limit(second.pose.bones["lower"], x=(-5.0, 5.0), z=(-5.0, 5.0))
     bpy.context.view_layer.update()
     for ob in (first, second):
         activate(ob, "lower")
@@ -302,7 +294,7 @@ def test_several_armatures_are_drawn_as_one(addon: Addon, states: Any) -> None:
 
 
 def test_a_pose_that_is_not_a_number_is_not_drawn(addon: Addon, limb: Limb) -> None:
-    limit(limb.lower, "x", -50.0, 50.0)
+    rigs.limit(limb.lower, x=(-50.0, 50.0))
     limb.upper.location.x = math.nan
     rig = seen(addon, limb.lower)
     found = drawn(addon, rig)
@@ -389,9 +381,7 @@ def test_a_chain_is_drawn_in_its_color(addon: Addon) -> None:
     draw = addon.module("ui.overlay.draw")
     ob, _target = rigs.arm()
     tip = ob.pose.bones["lower"]
-    limit(tip, "x", -120.0, 120.0)
-    limit(tip, "z", -60.0, 60.0)
-    limit(tip, "y", -60.0, 60.0)
+    rigs.limit(tip, x=(-120.0, 120.0), y=(-60.0, 60.0), z=(-60.0, 60.0))
     bpy.ops.ik_addon.solve()
     rig = seen(addon, tip)
     colors = addon.module("ui.overlay.colors").themed(bpy.context.preferences.themes[0])
@@ -424,8 +414,7 @@ def test_the_hand_at_the_end_of_a_chain_is_drawn(addon: Addon, states: Any, limb
     lower.ik_addon.target, lower.ik_addon.end_bone = limb.target, "hand"
     assert np.allclose(seen(addon, lower).actives[0].end, [hand.head, hand.tail], atol=1e-6), "also if it does not turn"
     lower.ik_addon.use_end_rotation = True
-    for axis in "xz":
-        limit(hand, axis, -20.0, 20.0)
+    rigs.limit(hand, x=(-20.0, 20.0), z=(-20.0, 20.0))
     limb.target.rotation_euler = (2.0, 0.0, 0.0)
     rigs.go_live(limb.ob)
     rig = seen(addon, hand)
