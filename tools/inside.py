@@ -67,6 +67,7 @@ def look_from_front(ob: bpy.types.Object) -> None:
     corners = [ob.matrix_world @ Vector(corner) for corner in ob.bound_box]
     low, high = (Vector([end(values) for values in zip(*corners, strict=True)]) for end in (min, max))
     view.view_perspective = "ORTHO"
+    view.is_orthographic_side_view = False  # as keys of the numeric pad leave it: Ctrl then snaps to another grid
     view.view_rotation = Euler((math.radians(90.0), 0.0, 0.0)).to_quaternion()
     view.view_distance = (1.6 if is_covered else 1.1) * (high - low).length
     view.view_location = (low + high) / 2.0 + Vector((0.15 * view.view_distance * is_covered, 0.0, 0.0))

@@ -216,3 +216,4 @@ def test_a_walk_from_a_fresh_file(window: Window) -> None:
         window.inside.go_to(frame)
         window.rest()
         assert not differences(places(window), pose, SEEN), f"frame {frame}"
+    window.inside.choose_tool("builtin.select_box")  # for the tests after it
