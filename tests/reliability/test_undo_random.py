@@ -150,18 +150,15 @@ def in_any_order(addon: Addon, seed: int) -> set[str]:
             name: {key: (now[name][key], wanted[key]) for key in wanted if not same(now[name][key], wanted[key])}
             for name, wanted in states[at].items()
         }
-        if last in {"undo", "redo"} and any(map(is_confused, different, different.values())):
+        if last in {"undo", "redo"} and any(is_confused(each) for each in different.values()):
             raise ConfusedError(f"{different} at {where}")
         assert not any(different.values()), f"{different} at {where}"
     return done
 
 
-def is_confused(owner: str, different: dict[str, tuple[Any, Any]]) -> bool:
-    """Return whether states differ only in references to objects, or in where objects are evaluated.
-
-    The same objects are there, but a collection holds others of them: only operators change collections.
-    """
-    if different and (owner == "collections" or different.keys() == {"place"}):
+def is_confused(different: dict[str, tuple[Any, Any]]) -> bool:
+    """Return whether states differ only in references to objects, or in where objects are evaluated."""
+    if different.keys() == {"place"}:
         return True
     named = [pair for key in POINTERS for pair in [different.get(key)] if pair is not None]
     objects = {repr(ob.name) for ob in bpy.data.objects}

@@ -75,7 +75,8 @@ class Plan:
     numbers: Inputs
     """The numbers that frames are computed from."""
     origins: Mapping[int, Origin]
-    """The objects that the plan was made from, by `session_uid`: the armature object, and all that goals hang on."""
+    """The objects that the plan was made from, by `session_uid`: the armature object, and everything that
+    targets and poles depend on."""
     frame_facts: FrameFacts
     """The facts that are compared before each frame that is played."""
     goals: tuple[Reference, ...]
