@@ -35,6 +35,8 @@ from .sampled_feet import Feet
 
 BENT = 1e-4
 """Legs stay short of straight by this fraction of their length: when straight, a target's rounding moves the knee."""
+SPARE = 0.01
+"""They also stay as far from straight as in the whole record, up to this fraction: nearer to it, knees pop."""
 ROUNDS = 6
 """Maximum number of rounds in which the hips move further because joint limits keep a leg from its foot."""
 LEFT = 0.3
@@ -199,8 +201,9 @@ def _legs(feet: Feet, ends: Floats, moved: Floats, held: Sequence[Bools], stands
     found = []
     for chain, touches, flat in zip(feet.snap.chains, held, stands, strict=True):
         tip, length = feet.tip(chain), feet.length(chain)
-        reach = (1.0 - max(chain_of(tip).softness, BENT)) * length
         way = feet.sampled.goals[:, chain.target, :3, 3] - feet.roots(chain)
+        spare = min(1.0 - float(lengths_of(way).max()) / length, SPARE)
+        reach = (1.0 - max(chain_of(tip).softness, spare, BENT)) * length
         roots, foot = feet.roots(chain) + moved, ends[:, chain.target]
         is_level = np.abs(((foot - roots - way) * UP).sum(axis=1)) < LEVEL * length
         # Half the bend of a knee halfway down the leg, and what it may be.
