@@ -1,7 +1,7 @@
 """Set Up Character: chains on a whole figure, without moving it."""
 
 import math
-from itertools import pairwise
+from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,7 @@ def test_all_limbs_get_chains_and_nothing_moves(addon: Addon, name: str) -> None
     others = [ob.pose.bones[tip].ik_addon for tip in found if tip not in {limb[-1] for limb in limbs}]
     assert [(chain.target is not None, chain.pole) for chain in others] == [(True, None)] * 2
     assert all(ob.pose.bones[tip].ik_addon.target == ob for tip in found)
-    assert [o.name for o in bpy.context.scene.objects] == [ob.name], "controls are bones"
+    assert ([o.name for o in bpy.context.scene.objects], ob.users) == ([ob.name], 1), "controls are bones"
     assert ob.ik_addon.live
     assert all(addon.report(ob, tip).reached for tip in found)
 
@@ -362,6 +362,31 @@ def test_hands_stay_in_place_or_go_along_with_the_chest(arms: str) -> None:
     rigs.change(ob.pose.bones["mixamorig:Spine"], rotation_quaternion=Euler((0.1, 0.0, 0.0)).to_quaternion())
     moved = float(np.linalg.norm(rigs.tail(ob, "mixamorig:LeftForeArm") - before))
     assert moved < 1e-5 if arms == "WORLD" else moved > 1e-2
+
+
+def test_a_duplicate_follows_its_own_controls_and_what_is_deleted_leaves_the_file() -> None:
+    ob = figure(regions={"LEG"})
+    rigs.select(ob)
+    bpy.ops.object.duplicate()
+    twin, leg = bpy.context.object, "mixamorig:LeftLeg"
+    tips = [rigs.tail(own, leg) for own in (ob, twin)]
+    rigs.shift(twin.pose.bones[twin.pose.bones[leg].ik_addon.target_bone], y=0.1)
+    moved = [np.linalg.norm(rigs.tail(own, leg) - tip) for own, tip in zip((ob, twin), tips, strict=True)]
+    assert moved[0] < 1e-6 < 1e-2 < moved[1]
+    bpy.ops.object.delete()
+    assert [own.name for own in bpy.data.objects if own.type == "ARMATURE"] == [ob.name]
+
+
+@pytest.mark.parametrize("order", permutations(("target", "target_bone")))
+def test_a_bone_of_the_same_armature_is_a_target_without_an_object(order: tuple[str, ...]) -> None:
+    ob = rigs.limb(rigs.bent(3), list("abc"))
+    chain = rigs.chain(ob, "b", rigs.empty("Target"), 2).ik_addon
+    for _again in range(2):
+        for name in order:
+            setattr(chain, name, {"target": ob, "target_bone": "c"}[name])
+        assert (chain.target, chain.target_bone, chain.target_object, ob.users) == (ob, "c", None, 1)
+        chain.target = None
+        assert (chain.target, chain.target_bone) == (None, "")
 
 
 def test_an_armature_that_shares_its_data_gets_empties_and_is_told() -> None:
