@@ -215,11 +215,15 @@ class IKAddonChain(bpy.types.PropertyGroup):
         soft_max=64,
     )
     target_object: _goal_object("target", "Target", "The object that the tip of the chain follows")
-    target_bone: _structure(StringProperty, "Target Bone", "The bone of the target armature whose head the tip follows")
+    target_bone: _structure(
+        StringProperty, "Target Bone", "The bone whose head the tip follows, of this armature if no object is picked"
+    )
     target = _goal("target")
     pole_object: _goal_object("pole", "Pole", "The object that the chain bends towards")
     pole_bone: _structure(
-        StringProperty, "Pole Bone", "The bone of the pole armature whose head the chain bends towards"
+        StringProperty,
+        "Pole Bone",
+        "The bone whose head the chain bends towards, of this armature if no object is picked",
     )
     pole = _goal("pole")
     pole_angle: _number(
