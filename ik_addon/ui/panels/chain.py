@@ -428,8 +428,9 @@ def draw_goal(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.t
     if goal == tip.id_data:
         draw_search(layout, context, chain, f"{role}_bone", goal.data, say(role.title()))
     elif goal is None:
+        layout, options = named(layout, context, chain, f"{role}_object")
         row = layout.row(align=True)
-        draw_setting(row, context, chain, f"{role}_object")
+        row.prop(chain, f"{role}_object", **options)
         row.use_property_split = False
         row.prop_search(chain, f"{role}_bone", tip.id_data.data, "bones", text="")
     else:
