@@ -156,7 +156,8 @@ FAULTS: Mapping[str, Fault] = {
     "its own bone as pole": Fault(_own_bone("pole"), f"'Rig' is attached to 'upper', {PART}"),
     "target that copies its own chain": Fault(_copy, PART),
     "lost pole": Fault(_lose_pole, "was deleted or is excluded", "Clear Pole"),
-    "lost target bone": Fault(_lose_bone, "has no bone 'renamed since'", "Clear Target Bone"),
+    "lost target bone": Fault(_lose_bone, "has no bone 'renamed since'", "Make New Target"),
+    "lost control bone": Fault(on("chain", target=None, target_bone="gone"), "has no bone 'gone'", "Make New Target"),
     "wrong end bone": Fault(on("chain", end_bone="upper"), "upper", "Clear End Bone"),
     "wrong solver": Fault(
         on("chain", solver="TWO_BONE", chain_length=1),

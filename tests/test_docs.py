@@ -47,7 +47,8 @@ def names(cell: str) -> list[str]:
 
 def settings(page: Iterator[list[str]]) -> Iterator[str]:
     """Yield the settings on the page that do not exist, those that it leaves out, and wrong choices of settings."""
-    chain = {p.identifier: p for p in bpy.types.PoseBone.bl_rna.properties["ik_addon"].fixed_type.properties}
+    group = bpy.types.PoseBone.bl_rna.properties["ik_addon"].fixed_type
+    chain = {p.identifier.removesuffix("_object"): p for p in group.properties}
     described = set()
     for name, text in page:
         if "." in name:

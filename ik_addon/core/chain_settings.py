@@ -152,6 +152,34 @@ def _number(name: str, description: str, **rest: Declared) -> Declared:
     return _setting(FloatProperty, name, description, **own, **rest)
 
 
+def _goal_object(role: str, name: str, description: str) -> Declared:
+    """Return the setting that points to the target or pole, unless that is a bone of the same armature.
+
+    An armature that points to itself stays in the file when it is deleted: it has a user.
+    """
+
+    def picked(group: bpy.types.PropertyGroup, context: bpy.types.Context) -> None:
+        goal = getattr(group, f"{role}_object")
+        if goal == group.id_data:
+            group.property_unset(f"{role}_object")
+        elif goal is None or goal.type != "ARMATURE":
+            group.property_unset(f"{role}_bone")
+        _changed(group, context)
+
+    own: Json = {"type": bpy.types.Object, "translation_context": CONTEXT, "update": picked}
+    return _setting(PointerProperty, name, description, **own)
+
+
+def _goal(role: str) -> Declared:
+    """Return the attribute for the object of the target or pole: without one, a bone belongs to the same armature."""
+
+    def get(chain: IKAddonChain) -> bpy.types.Object | None:
+        goal: bpy.types.Object | None = getattr(chain, f"{role}_object")
+        return chain.id_data if goal is None and getattr(chain, f"{role}_bone") else goal
+
+    return property(get, lambda chain, goal: setattr(chain, f"{role}_object", goal))
+
+
 def _pivot(name: str, description: str) -> Declared:
     return _setting(FloatVectorProperty, name, description, size=3, subtype="XYZ", unit="LENGTH", update=is_set)
 
@@ -186,12 +214,18 @@ class IKAddonChain(bpy.types.PropertyGroup):
         min=0,
         soft_max=64,
     )
-    target: _structure(PointerProperty, "Target", "The object that the tip of the chain follows", type=bpy.types.Object)
-    target_bone: _structure(StringProperty, "Target Bone", "The bone of the target armature whose head the tip follows")
-    pole: _structure(PointerProperty, "Pole", "The object that the chain bends towards", type=bpy.types.Object)
-    pole_bone: _structure(
-        StringProperty, "Pole Bone", "The bone of the pole armature whose head the chain bends towards"
+    target_object: _goal_object("target", "Target", "The object that the tip of the chain follows")
+    target_bone: _structure(
+        StringProperty, "Target Bone", "The bone whose head the tip follows, of this armature if no object is picked"
     )
+    target = _goal("target")
+    pole_object: _goal_object("pole", "Pole", "The object that the chain bends towards")
+    pole_bone: _structure(
+        StringProperty,
+        "Pole Bone",
+        "The bone whose head the chain bends towards, of this armature if no object is picked",
+    )
+    pole = _goal("pole")
     pole_angle: _number(
         "Pole Angle",
         "Turns the bend about the line from the root to the target",

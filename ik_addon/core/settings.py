@@ -28,8 +28,8 @@ class IKAddonGoals(bpy.types.PropertyGroup):
     """Target and pole of a chain as the armature object knows them, see `stamps`."""
 
     tip: StringProperty(**HIDDEN)
-    target: PointerProperty(type=bpy.types.Object, **HIDDEN)
-    pole: PointerProperty(type=bpy.types.Object, **HIDDEN)
+    target_object: PointerProperty(type=bpy.types.Object, **HIDDEN)
+    pole_object: PointerProperty(type=bpy.types.Object, **HIDDEN)
 
 
 class IKAddonObject(bpy.types.PropertyGroup):
@@ -108,6 +108,8 @@ def unregister() -> None:
 
 ROLES = ("target", "pole")
 """What a chain may follow; its settings have these names."""
+OBJECTS = ("target_object", "pole_object")
+"""The settings that point to them, unless they are bones of the same armature."""
 OF_BONES = frozenset({"pin", "give"})
 """The settings of `IKAddonChain` that any bone may have, with or without a chain."""
 WITH_AXES = frozenset({"XYZ", "XYZ_LENGTH", "QUATERNION"})

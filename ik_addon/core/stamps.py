@@ -25,7 +25,7 @@ from bpy.app.handlers import persistent
 
 from . import chain_settings, compat, hooks
 from .chain_settings import IKAddonChain, IKAddonFKStore
-from .settings import ROLES, chain_of, object_of
+from .settings import OBJECTS, chain_of, object_of
 from .untyped import Json, Struct
 
 FORGOTTEN = "-"
@@ -102,7 +102,7 @@ def _learn(ob: bpy.types.Object, names: str) -> None:
             kept = stamp, settings
         used.add(stamp)
         bones[name] = kept
-        if chain.is_chain and any(map(_goals_of(chain).get, ROLES)):
+        if chain.is_chain and any(map(_goals_of(chain).get, OBJECTS)):
             goals[name] = chain
     _changed.discard(uid)
     if not bones and not own.known:
@@ -117,7 +117,7 @@ def _learn(ob: bpy.types.Object, names: str) -> None:
         own.goals.remove(len(own.goals) - 1)
     while len(own.goals) < len(goals):
         own.goals.add()
-    empty = dict.fromkeys(ROLES)
+    empty = dict.fromkeys(OBJECTS)
     wanted = [("", empty)] * len(own.goals)
     wanted[: len(goals)] = [(tip, _goals_of(chain)) for tip, chain in goals.items()]
     for kept, (tip, objects) in zip(own.goals, wanted, strict=True):
@@ -127,18 +127,18 @@ def _learn(ob: bpy.types.Object, names: str) -> None:
 
 
 def _known_goals(ob: bpy.types.Object) -> dict[str, dict[str, bpy.types.Object | None]]:
-    return {kept.tip: {role: getattr(kept, role) for role in ROLES} for kept in object_of(ob).goals}
+    return {kept.tip: {name: getattr(kept, name) for name in OBJECTS} for kept in object_of(ob).goals}
 
 
 def _goals_of(chain: IKAddonChain) -> dict[str, bpy.types.Object | None]:
-    goals = {role: getattr(chain, role) for role in ROLES}  # a file made by hand may hold another data-block
-    return {role: goal if isinstance(goal, bpy.types.Object) else None for role, goal in goals.items()}
+    goals = {name: getattr(chain, name) for name in OBJECTS}  # a file made by hand may hold another data-block
+    return {name: goal if isinstance(goal, bpy.types.Object) else None for name, goal in goals.items()}
 
 
 @cache
 def _names(kind: str) -> tuple[tuple[str, bool], ...]:
     """Return the settings that a group of the type of this name keeps, and whether they are a group of their own."""
-    apart = {"rna_type", "name", "stamp", *ROLES}
+    apart = {"rna_type", "name", "stamp", *OBJECTS}
     rna = {cls.__name__: cls for cls in (IKAddonChain, IKAddonFKStore)}[kind]
     settings = [each for each in rna.bl_rna.properties if each.identifier not in apart]
     return tuple((each.identifier, each.type == "POINTER") for each in settings)
@@ -220,9 +220,9 @@ def check(ob: bpy.types.Object) -> None:
             if not chain.is_chain:
                 continue
             own, wanted = _goals_of(chain), goals.get(name, {})
-            if any(wanted.get(role) is not None and own[role] is None for role in ROLES):
+            if any(wanted.get(name) is not None and own[name] is None for name in OBJECTS):
                 pasted.append(bone)
-            is_same = is_same and all(wanted.get(role) == own[role] for role in ROLES)
+            is_same = is_same and all(wanted.get(name) == own[name] for name in OBJECTS)
             is_same = is_same and content(chain) == kept[1]  # animation sets settings without notice
     if pasted:
         _put_back(ob, pasted, known)
@@ -239,9 +239,9 @@ def _put_back(ob: bpy.types.Object, bones: Collection[bpy.types.PoseBone], known
                 continue
             stamp, settings = known.bones[bone.name]
             chain = chain_of(bone)
+            for pointer in OBJECTS:  # before the names of bones, which go with them
+                setattr(chain, pointer, goals.get(bone.name, {}).get(pointer))
             set_content(chain, settings, f"{bone.path_from_id()}.ik_addon", animated)
-            for role in ROLES:
-                setattr(chain, role, goals.get(bone.name, {}).get(role))
             chain.stamp = stamp
     for listener in chain_settings.on_chain_changed:
         listener(ob)

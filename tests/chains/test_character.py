@@ -1,7 +1,7 @@
 """Set Up Character: chains on a whole figure, without moving it."""
 
 import math
-from itertools import pairwise
+from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,7 @@ def test_all_limbs_get_chains_and_nothing_moves(addon: Addon, name: str) -> None
     others = [ob.pose.bones[tip].ik_addon for tip in found if tip not in {limb[-1] for limb in limbs}]
     assert [(chain.target is not None, chain.pole) for chain in others] == [(True, None)] * 2
     assert all(ob.pose.bones[tip].ik_addon.target == ob for tip in found)
-    assert [o.name for o in bpy.context.scene.objects] == [ob.name], "controls are bones"
+    assert ([o.name for o in bpy.context.scene.objects], ob.users) == ([ob.name], 1), "controls are bones"
     assert ob.ik_addon.live
     assert all(addon.report(ob, tip).reached for tip in found)
 
@@ -141,20 +141,14 @@ def test_a_figure_with_control_bones_gets_the_missing_chains() -> None:
     assert any(getattr(elbow, f"use_ik_limit_{axis}") for axis in "xyz")
 
 
-def test_works_in_pose_mode_without_an_active_bone() -> None:
-    ob = rigs_named.build(RIGS["VRM"])
-    bpy.ops.object.mode_set(mode="POSE")
-    ob.data.bones.active = None
-    assert len(set_up(ob)) == 6
-    assert ob.mode == "POSE"
-
-
 # ---- existing chains and settings stay
 
 
 def test_a_second_run_changes_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     ob = rigs_named.build(RIGS["Daz"])
-    set_up(ob)
+    bpy.ops.object.mode_set(mode="POSE")
+    ob.data.bones.active = None
+    assert (len(set_up(ob)), ob.mode) == (6, "POSE"), "as without an active bone in Pose Mode"
     before = snapshot()
     assert "already have chains" in said(capfd, bpy.ops.ik_addon.character_setup)
     assert bpy.ops.ik_addon.character_setup() == {"CANCELLED"}
@@ -183,11 +177,12 @@ def test_limbs_with_constraints_are_left_for_conversion(capfd: pytest.CaptureFix
     assert sorted(chains(ob)) == [f"mixamorig:{tip}" for tip in ("Head", "LeftForeArm", "RightLeg", "Spine2")]
 
 
-def test_limits_of_bones_are_kept() -> None:
+def test_limits_and_shapes_of_bones_are_kept() -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
-    knee = ob.pose.bones["mixamorig:LeftLeg"]
-    knee.use_ik_limit_x, knee.ik_max_x = True, 1.0
+    knee, hips, own = ob.pose.bones["mixamorig:LeftLeg"], ob.pose.bones["mixamorig:Hips"], rigs.empty("Own")
+    knee.use_ik_limit_x, knee.ik_max_x, hips.custom_shape = True, 1.0, own
     set_up(ob)
+    assert hips.custom_shape == own
     assert (knee.use_ik_limit_x, knee.use_ik_limit_z, knee.lock_ik_z) == (True, False, False)
     assert knee.ik_max_x == pytest.approx(1.0)
     other = ob.pose.bones["mixamorig:RightLeg"]
@@ -346,14 +341,6 @@ def test_hips_and_chest_that_are_points_get_controls_that_can_be_clicked() -> No
     assert ob.data.bones["IK Target mixamorig:Spine2"].length > 0.05 * thigh
 
 
-def test_a_shape_of_the_users_own_stays() -> None:
-    ob = rigs_named.build(RIGS["Mixamo"])
-    own = bpy.data.objects.new("Own", None)
-    ob.pose.bones["mixamorig:Hips"].custom_shape = own
-    set_up(ob)
-    assert ob.pose.bones["mixamorig:Hips"].custom_shape == own
-
-
 @pytest.mark.parametrize("arms", ["WORLD", "CHEST"])
 def test_hands_stay_in_place_or_go_along_with_the_chest(arms: str) -> None:
     ob = figure(arms=arms, regions={"ARM"}, with_presets=False)
@@ -362,6 +349,17 @@ def test_hands_stay_in_place_or_go_along_with_the_chest(arms: str) -> None:
     rigs.change(ob.pose.bones["mixamorig:Spine"], rotation_quaternion=Euler((0.1, 0.0, 0.0)).to_quaternion())
     moved = float(np.linalg.norm(rigs.tail(ob, "mixamorig:LeftForeArm") - before))
     assert moved < 1e-5 if arms == "WORLD" else moved > 1e-2
+
+
+def test_a_bone_of_the_same_armature_is_a_target_without_an_object() -> None:
+    ob, _target = rigs.arm()
+    chain = ob.pose.bones["lower"].ik_addon
+    for settings in permutations({"target": ob, "target_bone": "upper"}.items()):
+        for name, value in settings:
+            setattr(chain, name, value)
+        assert (chain.target, chain.target_bone, chain.target_object, ob.users) == (ob, "upper", None, 1)
+        chain.target = None
+        assert (chain.target, chain.target_bone) == (None, "")
 
 
 def test_an_armature_that_shares_its_data_gets_empties_and_is_told() -> None:

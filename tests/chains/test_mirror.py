@@ -251,7 +251,7 @@ def test_copies_all_other_settings() -> None:
     chain.influence, chain.iterations, chain.out_of_reach, chain.use_limits = 0.3, 17, "STRETCH", False
     chain.tolerance, chain.solver, chain.weight, chain.bend_lead, chain.planar = 1e-4, "FABRIK", 3.0, 0.5, True
     bpy.ops.ik_addon.mirror_chain()
-    own = {"target", "pole", "pole_angle", "bend_side"}
+    own = {"target_object", "pole_object", "pole_angle", "bend_side"}
     left, right = (settings(ob.pose.bones[name]) for name in ("bone1.L", "bone1.R"))
     assert {k: v for k, v in left.items() if k not in own} == {k: v for k, v in right.items() if k not in own}
 

@@ -114,6 +114,8 @@ def rig(request: pytest.FixtureRequest) -> bpy.types.Object:
     elif request.param == "solved":
         pose_mode(ob)
         assert bpy.ops.ik_addon.solve() == {"FINISHED"}
+    else:
+        rigs.change(ob.pose.bones["lower.L"].ik_addon, pole=ob, pole_bone="upper.R")
     pose_mode(ob)
     return ob
 

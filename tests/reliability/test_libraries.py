@@ -316,7 +316,7 @@ def test_a_chain_added_to_an_override_is_saved(tmp_path: Path, capfd: pytest.Cap
         assert {path for path in overridden() if "ik_addon" in path} <= {
             "ik_addon.layout",
             "ik_addon.goals",
-            *(f'pose.bones["lower"].ik_addon.{name}' for name in ("is_chain", "chain_length", "target", "stamp")),
+            *(f'pose.bones["lower"].ik_addon.{own}' for own in ("is_chain", "chain_length", "target_object", "stamp")),
         }
         bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
         chain = own_rig().pose.bones["lower"].ik_addon

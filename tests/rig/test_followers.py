@@ -189,12 +189,18 @@ def test_a_target_belongs_to_the_armature_it_was_made_for(addon: Addon) -> None:
     assert "belong to 'metarig'" in remarks(addon, older)[0]
 
 
-def test_a_copy_has_its_own_control_bones(addon: Addon) -> None:
+def test_a_copy_has_its_own_control_bones_and_leaves_the_file_with_them(addon: Addon) -> None:
     ob = with_chains("BONES")
     copy = duplicate(ob)
     assert set(goals(copy)) == {copy}
     for rig in (ob, copy):
-        assert not remarks(addon, rig)
+        assert (remarks(addon, rig), rig.users) == ([], 1)
+    still, moving = rigs.tail(ob, "forearm.L"), rigs.tail(copy, "forearm.L")
+    rigs.shift(copy.pose.bones["IK Target forearm.L"], z=0.1)
+    assert np.array_equal(rigs.tail(ob, "forearm.L"), still)
+    assert np.linalg.norm(rigs.tail(copy, "forearm.L") - moving) > 0.01
+    assert bpy.ops.object.delete() == {"FINISHED"}
+    assert [rig.name for rig in bpy.data.objects if rig.type == "ARMATURE"] == [ob.name]
 
 
 def test_mirroring_keeps_what_the_user_chose_for_the_other_side() -> None:

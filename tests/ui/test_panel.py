@@ -271,6 +271,8 @@ def test_with_an_arm_the_tab_shows_what_everybody_needs(figure: bpy.types.Object
     assert rows <= 22
     assert controls <= 20
     assert size(every_fold=True)[0] <= 60
+    figure.pose.bones["mixamorig:LeftForeArm"].ik_addon.pole = None
+    assert size(every_fold=False) == (rows, controls + 1), "beside the object, a bone of the armature"
 
 
 def test_the_tab_names_its_armature_where_several_are_posed(figure: bpy.types.Object) -> None:

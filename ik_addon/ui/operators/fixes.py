@@ -227,14 +227,12 @@ class IK_ADDON_OT_lock_interface(InternalStep):
 
 IN_VIEWPORTS = {"target": "Enable Target in Viewports", "pole": "Enable Pole in Viewports"}
 IN_RENDERS = {"target": "Enable Target in Renders", "pole": "Enable Pole in Renders"}
-NO_BONE = {"target": "Clear Target Bone", "pole": "Clear Pole Bone"}
 """Labels of buttons, by the role of the goal."""
 
 
 def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
     """Yield fixes for a target or pole, in the order in which `rig.plan.chain.check` finds the problems."""
-    chain = chain_of(tip)
-    goal, bone = getattr(chain, role), getattr(chain, f"{role}_bone")
+    goal, bone = goal_of(chain_of(tip), role)
     if goal is None:
         if role == "target":
             left = left_for(tip, view_layer)
@@ -253,7 +251,7 @@ def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.View
     elif off := disabled(goal, layer, "hide_viewport"):
         yield Fix(say(IN_VIEWPORTS[role]), partial(set_all, off, ("hide_viewport",), False))
     elif bone and goal.type == "ARMATURE" and bone not in goal.pose.bones:
-        yield Fix(say(NO_BONE[role]), lambda: setattr(chain, f"{role}_bone", ""))
+        yield _without(tip, role)
     elif _rides_on(goal, bone, {own.name for own in posed_bones(tip)}, tip.id_data):
         yield from _detached(tip, goal, bone, role)
 

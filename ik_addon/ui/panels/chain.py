@@ -422,15 +422,21 @@ def draw_faults(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy
 
 
 def draw_goal(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone, role: str) -> None:
-    """Draw the field for a target or pole; of a control bone of the same armature only the field for the bone."""
+    """Draw the field for a target or pole; without either, beside it that for a bone of the same armature."""
     chain = chain_of(tip)
-    goal, bone = goal_of(chain, role)
-    if goal == tip.id_data and bone:
+    goal, _bone = goal_of(chain, role)
+    if goal == tip.id_data:
         draw_search(layout, context, chain, f"{role}_bone", goal.data, say(role.title()))
-        return
-    draw_setting(layout, context, chain, role)
-    if goal is not None and goal.type == "ARMATURE":
-        draw_search(layout, context, chain, f"{role}_bone", goal.data)
+    elif goal is None:
+        layout, options = named(layout, context, chain, f"{role}_object")
+        row = layout.row(align=True)
+        row.prop(chain, f"{role}_object", **options)
+        row.use_property_split = False
+        row.prop_search(chain, f"{role}_bone", tip.id_data.data, "bones", text="")
+    else:
+        draw_setting(layout, context, chain, f"{role}_object")
+        if goal.type == "ARMATURE":
+            draw_search(layout, context, chain, f"{role}_bone", goal.data)
 
 
 def draw_waiting(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
