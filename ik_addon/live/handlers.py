@@ -170,8 +170,6 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
             own = registry.armatures.get(original.session_uid)
             if own is not None and own.state is State.FAILED:
                 own.state = State.UNKNOWN
-            if own is None and original.pose is not None and object_of(original).live:
-                registry.live.clear()  # appended or duplicated
     renames.follow(original for original in originals if isinstance(original, bpy.types.Armature))
     armatures = unpaused(scene)
     for ob in registry.objects():
