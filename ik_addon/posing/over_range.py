@@ -10,33 +10,27 @@ import bpy
 import numpy as np
 
 from ..core.channels import Row, slerp
-from ..core.falloff import FALLOFFS, changed
+from ..core.falloff import changed
 from ..core.goals import Goal
 from ..core.report import percent
-from ..core.settings import chain_of
 from ..core.skeleton import inverse, moved, unscaled
 from ..core.transforms import basis
 from ..core.translation.sentences import say
-from ..rig.plan.limits import hinge_of
-from ..solve import Body, Pin, pole_angle
+from ..solve import Body, Pin
 from ..solve.body.holding import Holding, gaps_of
 from ..solve.body.posing import HELD
-from ..solve.maths.products import applied, lengths_of, times, times_back
-from ..solve.maths.rotations import cross, norm, unit
+from ..solve.maths.products import lengths_of, times, times_back
+from ..solve.maths.rotations import quaternions, unit
+from ..solve.maths.vectors import dot
 from ..solve.problem import Floats, Ints
 from ..targets.edit_range import EditRange, Spread
 from ..targets.limb_frames import Sampled, Sampler
 from ..targets.places import turned_about
-from ..targets.snapped import Chain, Poles, Snap, rows_of
+from ..targets.snapped import Poles, Snap, rows_of
 from .read import Stand
 
 SLIPS = 1e-3
 """A pin that slips by more than this between keys, in sizes of the body, is reported."""
-SHOWS = np.sin(np.radians(1.2))
-"""The sine of the angle by which FK has to bend a limb to decide its plane in live solving, see `solve.free.axes`:
-straighter limbs stay as straight as they are."""
-BENT = np.sin(np.radians(15.0))
-"""The sine of the angle from which a limb shows to which side pins bend it; a straight one bends as its share says."""
 
 
 @dataclass(frozen=True)
@@ -148,11 +142,11 @@ class BodyRange:
             return [say("More than keys moves '{rig}', so pins hold on this frame alone", rig=self._ob.name)]
         poses = self._posed_in(start)
         keyed = poses[np.searchsorted(self._frames, self._keyed)]
-        held, posed, wish = self._held(rows, keyed)
+        held, posed = self._held(rows, keyed)
         for bone, spread in self._spreads.items():
             spread.put(self._keyed, held[:, order[bone]])
         if self._poles:
-            self._bend(start, rows, np.stack([keyed, wish, posed]), undo)
+            self._bend(rows, posed, undo)
         is_sparse = len(self._keyed) < len(self._frames)
         sampled = self._sampler.foretold(self._view_layer, self._frames, rows) if is_sparse else None
         after = posed if sampled is None else self._posed_in(sampled)
@@ -189,18 +183,10 @@ class BodyRange:
         found, own, now = begin.copy(), stand.order[dragged.bones], self._here(frames)
         shares = next(iter(self._spreads.values())).shares(frames)
         modes = [ob.pose.bones[i].rotation_mode for i in own.tolist()]
-        knees = [chain.bones[1] for chain, _ in self._poles.values() if len(chain.bones) > 1]
-        taken, flat = np.tile(shares, (len(own), 1)), np.zeros(len(own), dtype=bool)
-        for _ in range(2):
-            for i, mode, some in zip(own.tolist(), modes, taken, strict=True):
-                found[:, i] = changed(begin[:, i], begin[now, None, i], rows[None, i], some, mode)
-            wish = self._posed(poses, basis(found[:, own], modes, flat))
-            upper, lower = (wish[:, bones, :3, 1] for bones in (dragged.body.parents[dragged.bones], dragged.bones))
-            bent = lengths_of(np.cross(upper, lower))  # (b, K)
-            straight = np.isin(own, knees)[:, None] & (bent < SHOWS) & (np.arange(len(frames)) != now)
-            if not taken[straight].any():
-                break
-            taken[straight] = 0.0
+        flat = np.zeros(len(own), dtype=bool)
+        for i, mode in zip(own.tolist(), modes, strict=True):
+            found[:, i] = changed(begin[:, i], begin[now, None, i], rows[None, i], shares, mode)
+        wish = self._posed(poses, basis(found[:, own], modes, flat))
         kept, posed, bones = (
             self._kept(dragged.placed(poses), dragged.placed(wish[now]), shares, now),
             wish.copy(),
@@ -221,12 +207,12 @@ class BodyRange:
                 left &= lengths_of(gaps).max(axis=(1, 2), initial=0.0) >= 10.0 * HELD
         if bones is not None:
             found[solved] = stand.rows(ob, found[solved], posed[solved], bones, dragged.body.root)
-        for bone, i, mode, some in zip(dragged.bones.tolist(), own.tolist(), modes, taken, strict=True):
+        for bone, i, mode in zip(dragged.bones.tolist(), own.tolist(), modes, strict=True):
             if (
                 bone in dragged.solved.tolist()
             ):  # what pins ask of a straight limb would turn it; live solving brings it there
-                found[:, i] = changed(fk[:, i], fk[now, None, i], rows[None, i], some, mode)
-        return found, posed, wish
+                found[:, i] = changed(fk[:, i], fk[now, None, i], rows[None, i], shares, mode)
+        return found, posed
 
     def _kept(self, was: Floats, led: Floats, shares: Floats, now: int) -> Floats:
         """Return the places (K, p, 4, 4) where pins belong: most stay, and hands may have let go.
@@ -255,47 +241,33 @@ class BodyRange:
                 found[:, bone] = times(times(parent, inverse(poses[:, above])), poses[:, bone])
         return found
 
-    def _bend(self, start: Sampled, rows: Row, poses: Floats, undo: ExitStack) -> None:
-        """Key poles so that limbs bend to them as before.
+    def _bend(self, rows: Row, poses: Floats, undo: ExitStack) -> None:
+        """Key poles so that limbs turn about their lines as in poses (K, n, 4, 4).
 
         Args:
-            start: the range before the drag.
             rows: (m, 17) the channels of all pose bones after the drag, whose keys have their shares.
-            poses: (3, K, n, 4, 4) the poses before the drag, those with a share of it, and those in which pins hold.
+            poses: the poses in which pins hold.
             undo: takes the keys back.
         """
         goals, frames = self._snap.goals, self._bent
-        now = Sampler.of(self._ob, [], goals, True).foretold(self._view_layer, frames, rows)
+        now = self._snap.sampler.foretold(self._view_layer, frames, rows)
         if now is None:
             return
-        before = start.frames(np.searchsorted(self._frames, frames).tolist())
-        limbs = poses[:, np.searchsorted(self._keyed, frames)][:, :, self._limbs]
-        was, shared, held = (replace(own, poses=pose) for own, pose in zip((before, now, now), limbs, strict=True))
+        held = replace(now, poses=poses[np.searchsorted(self._keyed, frames)][:, self._limbs])
         wanted = now.goals[:, :, :3, 3].copy()
         for pole, (chain, _) in self._poles.items():
-            turn, more = self._turn(was, shared, chain, pole), self._turn(was, held, chain, pole)
-            joints = self._snap.knee(held, chain).joints[:, [0, 1, -1]]
-            upper, lower = (unit(line.T) for line in (joints[:, 1] - joints[:, 0], joints[:, 2] - joints[:, 1]))
-            shows = FALLOFFS["SMOOTH"].shape(np.minimum(1.0, norm(cross(upper, lower)) / BENT))
-            turn += shows * (np.remainder(more - turn + np.pi, 2.0 * np.pi) - np.pi)
+            limbs = self._snap.knee(now, chain)
+            joints = limbs.joints[:, [0, 1, -1]]
+            turn = times_back(self._snap.knee(held, chain).frames[:, 0], limbs.frames[:, 0])
+            w, *axis = quaternions(np.moveaxis(turn, 0, -1))
+            angle = 2.0 * np.arctan2(dot(axis, unit((joints[:, 2] - joints[:, 0]).T)), w)
             place = moved(inverse(now.world), now.goals[:, pole, :3, 3])
-            wanted[:, pole] = moved(now.world, turned_about(joints, place, turn))
+            wanted[:, pole] = moved(now.world, turned_about(joints, place, angle))
         found, here = rows_of(goals, now, wanted, {}), self._here(frames)
         for pole, (_, spread) in self._poles.items():
             spread.begin(undo)
             change = found[here, None, pole], spread.after[None]
             spread.put(frames, changed(found[:, pole], *change, spread.shares(frames), None))
-
-    def _turn(self, before: Sampled, after: Sampled, chain: Chain, pole: int) -> Floats:
-        """Return the angles (F,) by which a limb turned away from its pole, about its line."""
-        found, tip = [], self._ob.pose.bones[chain.tip]
-        folds, hinge = any(chain_of(tip).folds), hinge_of(tip)
-        for own in (before, after):
-            limbs, place = self._snap.knee(own, chain), moved(inverse(own.world), own.goals[:, pole, :3, 3])
-            sides = applied(limbs.frames[:, 0], np.broadcast_to(chain_of(tip).bend_side, place.shape))
-            goals = limbs.joints[:, -1], place, sides
-            found.append(pole_angle(limbs.joints, limbs.frames, *goals, folds=folds, hinge=hinge))
-        return np.asarray(found[1] - found[0])
 
 
 def _frames_of(spreads: Iterable[Spread]) -> Floats:
