@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
@@ -24,7 +24,7 @@ from ..solve.maths.rotations import quaternions, unit
 from ..solve.maths.vectors import dot
 from ..solve.problem import Floats, Ints
 from ..targets.edit_range import EditRange, Spread
-from ..targets.limb_frames import Sampled, Sampler
+from ..targets.limb_frames import Sampler
 from ..targets.places import turned_about
 from ..targets.snapped import Poles, Snap, rows_of
 from .read import Stand
@@ -73,10 +73,9 @@ class BodyRange:
             tips: the tip bones of the live chains that follow.
             reach: how far the drag reaches.
         """
-        self._view_layer, self._now = context.view_layer, context.scene.frame_current_final
-        self._dragged, self._ob, ob = dragged, dragged.ob, dragged.ob
+        self._view_layer, self._dragged, ob = context.view_layer, dragged, dragged.ob
         self._snap = snap = Snap.of(context.view_layer, ob, tips, True, Poles.MATCH)
-        names, order = dragged.stand.skeleton.names, dragged.stand.order
+        stand, order = dragged.stand, dragged.stand.order
 
         def spreads(goal: Goal) -> list[Spread]:
             return reach.spreads(context.scene, [goal])
@@ -84,33 +83,31 @@ class BodyRange:
         self._targets = [spread for chain in snap.chains for spread in spreads(snap.goals[chain.target])]
         poles = [(chain, chain.pole) for chain in snap.chains if chain.pole is not None]
         self._poles = {pole: (chain, spread) for chain, pole in poles for spread in spreads(snap.goals[pole])}
-        moving = {bone: Goal(ob, names[order[bone]], turns=True) for bone in dragged.bones.tolist()}
+        moving = {bone: Goal(ob, stand.skeleton.names[order[bone]], turns=True) for bone in dragged.bones.tolist()}
         self._spreads = {bone: spread for bone, goal in moving.items() for spread in spreads(goal)}
-        self._bent = _frames_of(spread for _, spread in self._poles.values())
-        """Those frames on which poles have keys."""
-        self._keyed = np.union1d(self._bent, _frames_of(self._spreads.values()))
-        """(K,) the frames on which the body is posed."""
-        whole = np.arange(np.ceil(self._keyed[0]), self._keyed[-1] + 1e-3) if len(self._keyed) else self._keyed
+        written = *self._spreads.values(), *(spread for _, spread in self._poles.values())
+        self._keyed = np.unique(np.concatenate([np.zeros(0), *(spread.frames for spread in written)]))
+        """(K,) the frames on which keys get other values, and the body is posed."""
+        self._here = int(np.searchsorted(self._keyed, context.scene.frame_current_final - 1e-6))
+        """The index of the current one."""
+        whole = np.arange(np.ceil(self._keyed[0]), self._keyed[-1] + 1e-3) if written else self._keyed
         self._frames = np.union1d(self._keyed, whole)
-        place = np.argsort(order)
-        self._limbs = place[snap.sampler.bones]
-        """The bones of the limbs."""
-        pinned = [pin.bone for pin in dragged.pins]
+        """(F,) these and all whole frames between them."""
         self._is_hard = np.isinf(np.array([pin.strength for pin in dragged.pins], dtype=np.float64))
         """(p,) which of the pins never give way."""
+        pinned = [pin.bone for pin in dragged.pins]
         some = {*order[dragged.bones].tolist(), *order[pinned].tolist(), *snap.sampler.bones.tolist()}
-        some = some.union(*map(dragged.stand.skeleton.ancestors, some))
-        self._sampler = Sampler.of(ob, [], snap.goals, True, some)
-        self._needed = np.sort(place[self._sampler.bones])
+        self._sampler = Sampler.of(ob, [], [], True, some.union(*map(stand.skeleton.ancestors, some)))
+        self._needed = np.flatnonzero(np.isin(order, self._sampler.bones))
         """The bones that moved, are pinned or belong to limbs, and those above them, parents first."""
-        self._start = (
-            self._sampler.foretold(context.view_layer, self._frames, dragged.before) if len(self._frames) else None
-        )
-        """The range before the drag; None if more than keys decides."""
+        self._before = self._foretold(dragged.before) if self._spreads else None
+        """(F, n, 4, 4) the poses before the drag; None if more than keys decides."""
 
-    def _posed_in(self, sampled: Sampled) -> Floats:
-        """Return the pose matrices (F, n, 4, 4) of samples."""
-        stand = self._dragged.stand
+    def _foretold(self, rows: Row) -> Floats | None:
+        """Return the poses (F, n, 4, 4) that keys give, and the unanimated channels (m, 17) of all bones."""
+        stand, sampled = self._dragged.stand, self._sampler.foretold(self._view_layer, self._frames, rows)
+        if sampled is None:
+            return None
         poses = np.repeat(stand.pose[None], len(self._frames), axis=0)
         poses[:, self._needed] = sampled.poses[:, self._sampler.rows(stand.order[self._needed].tolist())]
         return poses
@@ -128,29 +125,23 @@ class BodyRange:
         Raises:
             KeysError: keys can't be written.
         """
-        dragged, order, start = self._dragged, self._dragged.stand.order, self._start
+        dragged, order, before = self._dragged, self._dragged.stand.order, self._before
         for spread in self._targets:
-            spread.add(undo)
+            spread.put(undo)
+        held = posed = None
+        if before is not None:
+            held, posed = self._held(rows, before[np.searchsorted(self._frames, self._keyed)])
         for bone, spread in self._spreads.items():
-            if start is None:
-                spread.add(undo, rows[order[bone]])
-            else:
-                spread.begin(undo, rows[order[bone]])
+            own = None if held is None else held[np.searchsorted(self._keyed, spread.frames), order[bone]]
+            spread.put(undo, rows[order[bone]], own)
         if not self._spreads:
             return []
-        if start is None:
-            return [say("More than keys moves '{rig}', so pins hold on this frame alone", rig=self._ob.name)]
-        poses = self._posed_in(start)
-        keyed = poses[np.searchsorted(self._frames, self._keyed)]
-        held, posed = self._held(rows, keyed)
-        for bone, spread in self._spreads.items():
-            spread.put(self._keyed, held[:, order[bone]])
-        if self._poles:
-            self._bend(rows, posed, undo)
-        is_sparse = len(self._keyed) < len(self._frames)
-        sampled = self._sampler.foretold(self._view_layer, self._frames, rows) if is_sparse else None
-        after = posed if sampled is None else self._posed_in(sampled)
-        slips = lengths_of(self._gaps(after, dragged.placed(poses))[:, :, 0]).max(axis=0, initial=0.0) * self._is_hard
+        if before is None or posed is None:
+            return [say("More than keys moves '{rig}', so pins hold on this frame alone", rig=dragged.ob.name)]
+        self._bend(rows, posed, undo)
+        after = posed if len(self._keyed) == len(self._frames) else self._foretold(rows)
+        assert after is not None, "what decides is the same as before"
+        slips = lengths_of(self._gaps(after, dragged.placed(before))[:, :, 0]).max(axis=0, initial=0.0) * self._is_hard
         if slips.max(initial=0.0) <= SLIPS:
             return []
         worst = int(np.argmax(slips))
@@ -161,71 +152,61 @@ class BodyRange:
         """Return what pins lack (F, p, 2, 3) in poses (F, n, 4, 4) to be where they should (F, p, 4, 4)."""
         return gaps_of(self._dragged.pins, self._dragged.placed(poses), goals, self._dragged.size)
 
-    def _here(self, frames: Floats) -> int:
-        """Return the index of the current frame."""
-        return int(np.argmin(np.abs(frames - self._now)))
-
-    def _held(self, rows: Row, poses: Floats) -> tuple[Row, Floats, Floats]:
+    def _held(self, rows: Row, poses: Floats) -> tuple[Row, Floats]:
         """Return channels (K, m, 17) and poses (K, n, 4, 4) with a share of the drag, and pins where they were.
-
-        Also returns the poses before pins were brought there.
 
         Args:
             rows: (m, 17) the channels after the drag.
             poses: (K, n, 4, 4) the poses before the drag.
         """
-        dragged, stand, ob, frames = self._dragged, self._dragged.stand, self._ob, self._keyed
+        dragged, stand, ob, frames, now = self._dragged, self._dragged.stand, self._dragged.ob, self._keyed, self._here
+        own = stand.order[dragged.bones]
+        modes = [ob.pose.bones[i].rotation_mode for i in own.tolist()]
+        shares = next(iter(self._spreads.values())).shares(frames)
+
+        def shared(start: Row) -> Row:
+            pairs = zip(own.tolist(), modes, strict=True)
+            each = (changed(start[:, i], start[now, None, i], rows[None, i], shares, mode) for i, mode in pairs)
+            return np.stack(list(each), axis=1)
+
         fk = np.repeat(dragged.before[None], len(frames), axis=0)
         for bone, spread in self._spreads.items():
             columns = list(spread.curves)
             fk[:, stand.order[bone], columns] = spread.keyed(frames)[:, columns]
-        begin = stand.rows(ob, fk, poses, dragged.solved, None)
-        found, own, now = begin.copy(), stand.order[dragged.bones], self._here(frames)
-        shares = next(iter(self._spreads.values())).shares(frames)
-        modes = [ob.pose.bones[i].rotation_mode for i in own.tolist()]
-        flat = np.zeros(len(own), dtype=bool)
-        for i, mode in zip(own.tolist(), modes, strict=True):
-            found[:, i] = changed(begin[:, i], begin[now, None, i], rows[None, i], shares, mode)
-        wish = self._posed(poses, basis(found[:, own], modes, flat))
-        kept, posed, bones = (
-            self._kept(dragged.placed(poses), dragged.placed(wish[now]), shares, now),
-            wish.copy(),
-            None,
-        )
+        found = stand.rows(ob, fk, poses, dragged.solved, None)
+        found[:, own] = shared(found)
+        wish = self._posed(poses, basis(found[:, own], modes, np.zeros(len(own), dtype=bool)))
+        kept, posed = self._kept(dragged.placed(poses), dragged.placed(wish[now]), shares), wish.copy()
         left = lengths_of(self._gaps(wish, kept)).max(axis=(1, 2), initial=0.0) >= HELD
         left[now] = False
-        solved = np.flatnonzero(left)
+        solved = left.copy()
         # Where a hand can't reach its place, it lets go rather than lift the feet.
-        for chosen in (range(len(dragged.pins)), np.flatnonzero(self._is_hard).tolist()):
+        for chosen in (np.arange(len(dragged.pins)), np.flatnonzero(self._is_hard)):
             if left.any():
-                held, start = [dragged.pins[i] for i in chosen], unscaled(wish[left])
+                held, start = [dragged.pins[i] for i in chosen.tolist()], unscaled(wish[left])
                 places = np.concatenate([start, dragged.placed(wish[left])[:, chosen]], axis=1)
                 holding = Holding(dragged.body, held, dragged.size, self._needed.tolist(), places)
                 posed[left] = times(times(holding.brought(kept[left][:, chosen]), inverse(start)), wish[left])
-                bones = holding.joints if bones is None else bones
                 gaps = self._gaps(posed, kept)[:, self._is_hard]
                 left &= lengths_of(gaps).max(axis=(1, 2), initial=0.0) >= 10.0 * HELD
-        if bones is not None:
-            found[solved] = stand.rows(ob, found[solved], posed[solved], bones, dragged.body.root)
-        for bone, i, mode in zip(dragged.bones.tolist(), own.tolist(), modes, strict=True):
-            if (
-                bone in dragged.solved.tolist()
-            ):  # what pins ask of a straight limb would turn it; live solving brings it there
-                found[:, i] = changed(fk[:, i], fk[now, None, i], rows[None, i], shares, mode)
+        found[solved] = stand.rows(ob, found[solved], posed[solved], dragged.bones, dragged.body.root)
+        # What pins ask of a straight limb would turn it; live solving brings it there.
+        live = np.isin(dragged.bones, dragged.solved)
+        found[:, own[live]] = shared(fk)[:, live]
         return found, posed
 
-    def _kept(self, was: Floats, led: Floats, shares: Floats, now: int) -> Floats:
+    def _kept(self, was: Floats, led: Floats, shares: Floats) -> Floats:
         """Return the places (K, p, 4, 4) where pins belong: most stay, and hands may have let go.
 
         Args:
             was: (K, p, 4, 4) where they were before the drag.
             led: (p, 4, 4) where the drag led them.
             shares: (K,) how much of the drag frames take.
-            now: the frame of the drag.
         """
-        found, turns = was.copy(), times_back(led[..., :3, :3], was[now, ..., :3, :3])
+        found, here = was.copy(), was[self._here]
+        turns = times_back(led[..., :3, :3], here[..., :3, :3])
         found[..., :3, :3] = times(slerp(np.eye(3)[None, None], turns[None], shares[:, None]), was[..., :3, :3])
-        found[..., 3] += shares[:, None, None] * (led - was[now])[..., 3]
+        found[..., 3] += shares[:, None, None] * (led - here)[..., 3]
         return found
 
     def _posed(self, poses: Floats, own: Floats) -> Floats:
@@ -236,7 +217,9 @@ class BodyRange:
             above = int(self._dragged.body.parents[bone])
             parent = None if above < 0 else found[:, above]
             if bone in places:
-                found[:, bone] = stand.skeleton.to_pose(self._ob, int(stand.order[bone]), own[:, places[bone]], parent)
+                found[:, bone] = stand.skeleton.to_pose(
+                    self._dragged.ob, int(stand.order[bone]), own[:, places[bone]], parent
+                )
             elif parent is not None:
                 found[:, bone] = times(times(parent, inverse(poses[:, above])), poses[:, bone])
         return found
@@ -249,27 +232,24 @@ class BodyRange:
             poses: the poses in which pins hold.
             undo: takes the keys back.
         """
-        goals, frames = self._snap.goals, self._bent
-        now = self._snap.sampler.foretold(self._view_layer, frames, rows)
+        snap, now = self._snap, None
+        if self._poles:
+            now = snap.sampler.foretold(self._view_layer, self._keyed, rows)
         if now is None:
             return
-        held = replace(now, poses=poses[np.searchsorted(self._keyed, frames)][:, self._limbs])
+        held = replace(now, poses=poses[:, np.argsort(self._dragged.stand.order)[snap.sampler.bones]])
         wanted = now.goals[:, :, :3, 3].copy()
         for pole, (chain, _) in self._poles.items():
-            limbs = self._snap.knee(now, chain)
+            limbs = snap.knee(now, chain)
             joints = limbs.joints[:, [0, 1, -1]]
-            turn = times_back(self._snap.knee(held, chain).frames[:, 0], limbs.frames[:, 0])
-            w, *axis = quaternions(np.moveaxis(turn, 0, -1))
-            angle = 2.0 * np.arctan2(dot(axis, unit((joints[:, 2] - joints[:, 0]).T)), w)
+            w, *axis = quaternions(
+                np.moveaxis(times_back(snap.knee(held, chain).frames[:, 0], limbs.frames[:, 0]), 0, -1)
+            )
+            turn = 2.0 * np.arctan2(dot(axis, unit((joints[:, 2] - joints[:, 0]).T)), w)
             place = moved(inverse(now.world), now.goals[:, pole, :3, 3])
-            wanted[:, pole] = moved(now.world, turned_about(joints, place, angle))
-        found, here = rows_of(goals, now, wanted, {}), self._here(frames)
+            wanted[:, pole] = moved(now.world, turned_about(joints, place, turn))
+        found = rows_of(snap.goals, now, wanted, {})
         for pole, (_, spread) in self._poles.items():
-            spread.begin(undo)
-            change = found[here, None, pole], spread.after[None]
-            spread.put(frames, changed(found[:, pole], *change, spread.shares(frames), None))
-
-
-def _frames_of(spreads: Iterable[Spread]) -> Floats:
-    """Return all frames (F,) on which keys get other values."""
-    return np.unique(np.concatenate([np.zeros(0), *(spread.frames for spread in spreads)]))
+            own = np.searchsorted(self._keyed, spread.frames)
+            change = found[self._here, None, pole], spread.goal.row()[None]
+            spread.put(undo, None, changed(found[own, pole], *change, spread.shares(spread.frames), None))

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..bake.selection import time_scale
 from ..core import contact_keys, keyframes
-from ..core.channels import FIELDS, WIDTH, Row
+from ..core.channels import FIELDS, Row
 from ..core.falloff import changed, weights
 from ..core.fk_keys import is_same
 from ..core.goals import Goal, curves_on
@@ -79,38 +79,37 @@ class Spread:
         self._is_begun = False
         self.before: Row = self.keyed(np.array([self._now]))[0]
         """(17,) the channels on the current frame before the edit."""
-        self.after: Row = self.before
-        """(17,) the channels on the current frame after the edit."""
 
-    def begin(self, undo: ExitStack, after: Row | None = None) -> None:
-        """Prepare to write keys.
+    def put(self, undo: ExitStack, after: Row | None = None, rows: Row | None = None) -> None:
+        """Add what has changed on the current frame, if anything has, to the keys in the range.
 
         Args:
             undo: takes them back.
             after: (17,) the channels on the current frame after the edit; None: those that it has.
+            rows: (F, 17) what keys on `frames` get; None: their share of the change.
 
         Raises:
             KeysError: keys can't be written.
         """
-        self.after = self.goal.row() if after is None else after
-        channels = channels_of(self.goal, self.after[None])
+        own, after = list(self.curves), self.goal.row() if after is None else after
+        if rows is None and not self._is_begun and is_same(after[own], self.before[own]).all():
+            return
+        channels = channels_of(self.goal, after[None])
         keyframes.check(self.goal.ob, [own for own in channels if FIELDS[own.field].start + own.index in self.curves])
         if self._is_begun:  # an edit that goes on begins anew
             self._put_back()
         self._is_begun = True
         undo.callback(self._put_back)
-
-    def add(self, undo: ExitStack, after: Row | None = None) -> None:
-        """Add what has changed on the current frame, if anything has, to the keys in the range; see `begin`."""
-        own, after = list(self.curves), self.goal.row() if after is None else after
-        if not self._is_begun and is_same(after[own], self.before[own]).all():
-            return
-        self.begin(undo, after)
-        unkeyed = [column for column in range(WIDTH) if column not in self.curves]
-        before = self.before.copy()
-        before[unkeyed] = self.after[unkeyed]
-        mode, shares = self.goal.holder.rotation_mode if self.goal.turns else None, self.shares(self.frames)
-        self.put(self.frames, changed(self.keyed(self.frames), before[None], self.after[None], shares, mode))
+        if rows is None:
+            before = after.copy()
+            before[own] = self.before[own]
+            mode, shares = self.goal.holder.rotation_mode if self.goal.turns else None, self.shares(self.frames)
+            rows = changed(self.keyed(self.frames), before[None], after[None], shares, mode)
+        for column, curve in self.curves.items():
+            frames = self._frames_of[column]
+            values = rows[np.searchsorted(self.frames, frames - 1e-6), column].astype(np.float64)
+            values[np.abs(frames - self._now) < SAME_FRAME] = after[column]
+            put_values(curve, frames * self._scale, values)
 
     def _put_back(self) -> None:
         """Put back the keys from before."""
@@ -160,15 +159,7 @@ class Spread:
             found[column] = np.unique(np.append(inside, new))
         return found
 
-    @property
+    @cached_property
     def frames(self) -> Floats:
         """All frames (F,) that get keys."""
         return np.unique(np.concatenate([*self._frames_of.values()]))
-
-    def put(self, frames: Floats, rows: Row) -> None:
-        """Give the keys on frames (F,) their values in channels (F, 17), and those on the current frame `after`."""
-        for column, curve in self.curves.items():
-            own = self._frames_of[column]
-            values = rows[np.searchsorted(frames, own - 1e-6), column].astype(np.float64)
-            values[np.abs(own - self._now) < SAME_FRAME] = self.after[column]
-            put_values(curve, own * self._scale, values)

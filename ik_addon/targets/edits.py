@@ -364,9 +364,9 @@ def _spread(gesture: Gesture, tip: str) -> dict[str, str]:
     with ExitStack() as undo:
         try:
             for spread in gesture.spreads:
-                spread.add(undo)
+                spread.put(undo)
             for row, spread in gesture.fk_spreads.items():
-                spread.add(undo, gesture.edited[row])
+                spread.put(undo, gesture.edited[row])
         except UserError as error:
             return {tip: str(error)}
         undo.pop_all()

@@ -153,7 +153,7 @@ def test_an_edit_that_returns_to_its_start_leaves_keys_as_they_were(addon: Addon
     with ExitStack() as undo:
         for offset in (0.0, 0.1, 0.0):
             target.location = start + Vector((offset, 0.0, 0.0))
-            spread.add(undo)
+            spread.put(undo)
             assert np.allclose(keys(target)[1], before, atol=1e-6) is (offset == 0.0)
 
 
