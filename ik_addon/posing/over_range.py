@@ -73,7 +73,8 @@ class BodyRange:
             tips: the tip bones of the live chains that follow.
             reach: how far the drag reaches.
         """
-        self._view_layer, self._dragged, ob = context.view_layer, dragged, dragged.ob
+        self._view_layer, self._now = context.view_layer, context.scene.frame_current_final
+        self._dragged, ob = dragged, dragged.ob
         self._snap = snap = Snap.of(context.view_layer, ob, tips, True, Poles.MATCH)
         stand, order = dragged.stand, dragged.stand.order
 
@@ -88,12 +89,10 @@ class BodyRange:
         written = *self._spreads.values(), *(spread for _, spread in self._poles.values())
         self._keyed = np.unique(np.concatenate([np.zeros(0), *(spread.frames for spread in written)]))
         """(K,) the frames on which keys get other values, and the body is posed."""
-        self._here = int(np.searchsorted(self._keyed, context.scene.frame_current_final - 1e-6))
-        """The index of the current one."""
         whole = np.arange(np.ceil(self._keyed[0]), self._keyed[-1] + 1e-3) if written else self._keyed
         self._frames = np.union1d(self._keyed, whole)
         """(F,) these and all whole frames between them."""
-        self._is_hard = np.isinf(np.array([pin.strength for pin in dragged.pins], dtype=np.float64))
+        self._is_hard = np.isinf([pin.strength for pin in dragged.pins])
         """(p,) which of the pins never give way."""
         pinned = [pin.bone for pin in dragged.pins]
         some = {*order[dragged.bones].tolist(), *order[pinned].tolist(), *snap.sampler.bones.tolist()}
@@ -125,23 +124,23 @@ class BodyRange:
         Raises:
             KeysError: keys can't be written.
         """
-        dragged, order, before = self._dragged, self._dragged.stand.order, self._before
+        dragged, order = self._dragged, self._dragged.stand.order
         for spread in self._targets:
             spread.put(undo)
-        held = posed = None
-        if before is not None:
-            held, posed = self._held(rows, before[np.searchsorted(self._frames, self._keyed)])
+        if self._before is None:
+            for bone, spread in self._spreads.items():
+                spread.put(undo, rows[order[bone]])
+            alone = say("More than keys moves '{rig}', so pins hold on this frame alone", rig=dragged.ob.name)
+            return [alone] if self._spreads else []
+        held, posed = self._held(rows, self._before[np.searchsorted(self._frames, self._keyed)])
         for bone, spread in self._spreads.items():
-            own = None if held is None else held[np.searchsorted(self._keyed, spread.frames), order[bone]]
-            spread.put(undo, rows[order[bone]], own)
-        if not self._spreads:
-            return []
-        if before is None or posed is None:
-            return [say("More than keys moves '{rig}', so pins hold on this frame alone", rig=dragged.ob.name)]
-        self._bend(rows, posed, undo)
+            spread.put(undo, rows[order[bone]], held[np.searchsorted(self._keyed, spread.frames), order[bone]])
+        if self._poles:
+            self._bend(rows, posed, undo)
         after = posed if len(self._keyed) == len(self._frames) else self._foretold(rows)
         assert after is not None, "what decides is the same as before"
-        slips = lengths_of(self._gaps(after, dragged.placed(before))[:, :, 0]).max(axis=0, initial=0.0) * self._is_hard
+        goals = dragged.placed(self._before)
+        slips = lengths_of(self._gaps(after, goals)[:, :, 0]).max(axis=0, initial=0.0) * self._is_hard
         if slips.max(initial=0.0) <= SLIPS:
             return []
         worst = int(np.argmax(slips))
@@ -151,6 +150,11 @@ class BodyRange:
     def _gaps(self, poses: Floats, goals: Floats) -> Floats:
         """Return what pins lack (F, p, 2, 3) in poses (F, n, 4, 4) to be where they should (F, p, 4, 4)."""
         return gaps_of(self._dragged.pins, self._dragged.placed(poses), goals, self._dragged.size)
+
+    @property
+    def _here(self) -> int:
+        """The index of the current frame."""
+        return int(np.argmin(np.abs(self._keyed - self._now)))
 
     def _held(self, rows: Row, poses: Floats) -> tuple[Row, Floats]:
         """Return channels (K, m, 17) and poses (K, n, 4, 4) with a share of the drag, and pins where they were.
@@ -211,15 +215,13 @@ class BodyRange:
 
     def _posed(self, poses: Floats, own: Floats) -> Floats:
         """Return poses (K, n, 4, 4) with other basis matrices (K, b, 4, 4) of the bones that moved."""
-        stand, found = self._dragged.stand, poses.copy()
+        stand, ob, found = self._dragged.stand, self._dragged.ob, poses.copy()
         places = {bone: i for i, bone in enumerate(self._dragged.bones.tolist())}
         for bone in self._needed.tolist():
             above = int(self._dragged.body.parents[bone])
             parent = None if above < 0 else found[:, above]
             if bone in places:
-                found[:, bone] = stand.skeleton.to_pose(
-                    self._dragged.ob, int(stand.order[bone]), own[:, places[bone]], parent
-                )
+                found[:, bone] = stand.skeleton.to_pose(ob, int(stand.order[bone]), own[:, places[bone]], parent)
             elif parent is not None:
                 found[:, bone] = times(times(parent, inverse(poses[:, above])), poses[:, bone])
         return found
@@ -232,9 +234,8 @@ class BodyRange:
             poses: the poses in which pins hold.
             undo: takes the keys back.
         """
-        snap, now = self._snap, None
-        if self._poles:
-            now = snap.sampler.foretold(self._view_layer, self._keyed, rows)
+        snap = self._snap
+        now = snap.sampler.foretold(self._view_layer, self._keyed, rows)
         if now is None:
             return
         held = replace(now, poses=poses[:, np.argsort(self._dragged.stand.order)[snap.sampler.bones]])
@@ -242,9 +243,8 @@ class BodyRange:
         for pole, (chain, _) in self._poles.items():
             limbs = snap.knee(now, chain)
             joints = limbs.joints[:, [0, 1, -1]]
-            w, *axis = quaternions(
-                np.moveaxis(times_back(snap.knee(held, chain).frames[:, 0], limbs.frames[:, 0]), 0, -1)
-            )
+            turned = times_back(snap.knee(held, chain).frames[:, 0], limbs.frames[:, 0])
+            w, *axis = quaternions(np.moveaxis(turned, 0, -1))
             turn = 2.0 * np.arctan2(dot(axis, unit((joints[:, 2] - joints[:, 0]).T)), w)
             place = moved(inverse(now.world), now.goals[:, pole, :3, 3])
             wanted[:, pole] = moved(now.world, turned_about(joints, place, turn))
