@@ -12,6 +12,7 @@ import numpy as np
 from ..core.channels import Row, slerp
 from ..core.falloff import changed
 from ..core.goals import Goal
+from ..core.key_curve import SAME_FRAME
 from ..core.report import percent
 from ..core.skeleton import inverse, moved, unscaled
 from ..core.transforms import basis
@@ -20,10 +21,9 @@ from ..solve import Body, Pin
 from ..solve.body.holding import Holding, gaps_of
 from ..solve.body.posing import HELD
 from ..solve.maths.products import lengths_of, times, times_back
-from ..solve.maths.rotations import quaternions, unit
-from ..solve.maths.vectors import dot
+from ..solve.maths.rotations import dot, quaternions, unit
 from ..solve.problem import Floats, Ints
-from ..targets.edit_range import EditRange, Spread
+from ..targets.edit_range import EditRange
 from ..targets.limb_frames import Sampler
 from ..targets.places import turned_about
 from ..targets.snapped import Poles, Snap, rows_of
@@ -73,29 +73,26 @@ class BodyRange:
             tips: the tip bones of the live chains that follow.
             reach: how far the drag reaches.
         """
-        self._view_layer, self._now = context.view_layer, context.scene.frame_current_final
-        self._dragged, ob = dragged, dragged.ob
+        self._view_layer, self._dragged, ob = context.view_layer, dragged, dragged.ob
         self._snap = snap = Snap.of(context.view_layer, ob, tips, True, Poles.MATCH)
         stand, order = dragged.stand, dragged.stand.order
-
-        def spreads(goal: Goal) -> list[Spread]:
-            return reach.spreads(context.scene, [goal])
-
-        self._targets = [spread for chain in snap.chains for spread in spreads(snap.goals[chain.target])]
-        poles = [(chain, chain.pole) for chain in snap.chains if chain.pole is not None]
-        self._poles = {pole: (chain, spread) for chain, pole in poles for spread in spreads(snap.goals[pole])}
+        goals = reach.spreads(context.scene, dict(enumerate(snap.goals)))
+        bent = {chain.pole: chain for chain in snap.chains}
+        self._targets = [spread for goal, spread in goals.items() if goal not in bent]
+        self._poles = {goal: (bent[goal], spread) for goal, spread in goals.items() if goal in bent}
         moving = {bone: Goal(ob, stand.skeleton.names[order[bone]], turns=True) for bone in dragged.bones.tolist()}
-        self._spreads = {bone: spread for bone, goal in moving.items() for spread in spreads(goal)}
+        self._spreads = reach.spreads(context.scene, moving)
         written = *self._spreads.values(), *(spread for _, spread in self._poles.values())
         self._keyed = np.unique(np.concatenate([np.zeros(0), *(spread.frames for spread in written)]))
         """(K,) the frames on which keys get other values, and the body is posed."""
+        self._here = int(np.searchsorted(self._keyed, context.scene.frame_current_final - SAME_FRAME))
+        """The index of the current frame."""
         whole = np.arange(np.ceil(self._keyed[0]), self._keyed[-1] + 1e-3) if written else self._keyed
         self._frames = np.union1d(self._keyed, whole)
         """(F,) these and all whole frames between them."""
         self._is_hard = np.isinf([pin.strength for pin in dragged.pins])
         """(p,) which of the pins never give way."""
-        pinned = [pin.bone for pin in dragged.pins]
-        some = {*order[dragged.bones].tolist(), *order[pinned].tolist(), *snap.sampler.bones.tolist()}
+        some = {*snap.sampler.bones.tolist(), *order[[*dragged.bones, *(pin.bone for pin in dragged.pins)]].tolist()}
         self._sampler = Sampler.of(ob, [], [], True, some.union(*map(stand.skeleton.ancestors, some)))
         self._needed = np.flatnonzero(np.isin(order, self._sampler.bones))
         """The bones that moved, are pinned or belong to limbs, and those above them, parents first."""
@@ -124,17 +121,18 @@ class BodyRange:
         Raises:
             KeysError: keys can't be written.
         """
-        dragged, order = self._dragged, self._dragged.stand.order
+        dragged, stand = self._dragged, self._dragged.stand
         for spread in self._targets:
             spread.put(undo)
         if self._before is None:
             for bone, spread in self._spreads.items():
-                spread.put(undo, rows[order[bone]])
+                spread.put(undo, rows[stand.order[bone]])
             alone = say("More than keys moves '{rig}', so pins hold on this frame alone", rig=dragged.ob.name)
             return [alone] if self._spreads else []
         held, posed = self._held(rows, self._before[np.searchsorted(self._frames, self._keyed)])
         for bone, spread in self._spreads.items():
-            spread.put(undo, rows[order[bone]], held[np.searchsorted(self._keyed, spread.frames), order[bone]])
+            own = stand.order[bone]
+            spread.put(undo, rows[own], held[np.searchsorted(self._keyed, spread.frames), own])
         if self._poles:
             self._bend(rows, posed, undo)
         after = posed if len(self._keyed) == len(self._frames) else self._foretold(rows)
@@ -143,18 +141,13 @@ class BodyRange:
         slips = lengths_of(self._gaps(after, goals)[:, :, 0]).max(axis=0, initial=0.0) * self._is_hard
         if slips.max(initial=0.0) <= SLIPS:
             return []
-        worst = int(np.argmax(slips))
-        name, slip = dragged.stand.skeleton.names[order[dragged.pins[worst].bone]], percent(slips[worst])
-        return [say("'{bone}' slips by up to {distance} of the body's size between keys", bone=name, distance=slip)]
+        bone = stand.skeleton.names[stand.order[dragged.pins[int(np.argmax(slips))].bone]]
+        worst = percent(slips.max())
+        return [say("'{bone}' slips by up to {distance} of the body's size between keys", bone=bone, distance=worst)]
 
     def _gaps(self, poses: Floats, goals: Floats) -> Floats:
         """Return what pins lack (F, p, 2, 3) in poses (F, n, 4, 4) to be where they should (F, p, 4, 4)."""
         return gaps_of(self._dragged.pins, self._dragged.placed(poses), goals, self._dragged.size)
-
-    @property
-    def _here(self) -> int:
-        """The index of the current frame."""
-        return int(np.argmin(np.abs(self._keyed - self._now)))
 
     def _held(self, rows: Row, poses: Floats) -> tuple[Row, Floats]:
         """Return channels (K, m, 17) and poses (K, n, 4, 4) with a share of the drag, and pins where they were.
@@ -182,14 +175,13 @@ class BodyRange:
         wish = self._posed(poses, basis(found[:, own], modes, np.zeros(len(own), dtype=bool)))
         kept, posed = self._kept(dragged.placed(poses), dragged.placed(wish[now]), shares), wish.copy()
         left = lengths_of(self._gaps(wish, kept)).max(axis=(1, 2), initial=0.0) >= HELD
-        left[now] = False
         solved = left.copy()
         # Where a hand can't reach its place, it lets go rather than lift the feet.
         for chosen in (np.arange(len(dragged.pins)), np.flatnonzero(self._is_hard)):
             if left.any():
                 held, start = [dragged.pins[i] for i in chosen.tolist()], unscaled(wish[left])
-                places = np.concatenate([start, dragged.placed(wish[left])[:, chosen]], axis=1)
-                holding = Holding(dragged.body, held, dragged.size, self._needed.tolist(), places)
+                pinned = dragged.placed(wish[left])[:, chosen]
+                holding = Holding(dragged.body, held, dragged.size, self._needed.tolist(), start, pinned)
                 posed[left] = times(times(holding.brought(kept[left][:, chosen]), inverse(start)), wish[left])
                 gaps = self._gaps(posed, kept)[:, self._is_hard]
                 left &= lengths_of(gaps).max(axis=(1, 2), initial=0.0) >= 10.0 * HELD
@@ -244,8 +236,8 @@ class BodyRange:
             limbs = snap.knee(now, chain)
             joints = limbs.joints[:, [0, 1, -1]]
             turned = times_back(snap.knee(held, chain).frames[:, 0], limbs.frames[:, 0])
-            w, *axis = quaternions(np.moveaxis(turned, 0, -1))
-            turn = 2.0 * np.arctan2(dot(axis, unit((joints[:, 2] - joints[:, 0]).T)), w)
+            turned = quaternions(np.moveaxis(turned, 0, -1))
+            turn = 2.0 * np.arctan2(dot(turned[1:], unit((joints[:, 2] - joints[:, 0]).T)), turned[0])
             place = moved(inverse(now.world), now.goals[:, pole, :3, 3])
             wanted[:, pole] = moved(now.world, turned_about(joints, place, turn))
         found = rows_of(snap.goals, now, wanted, {})

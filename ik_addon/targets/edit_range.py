@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,13 +46,13 @@ class EditRange:
         """Return how far edits by hand reach."""
         return cls(overlay_of(scene).edit_range, overlay_of(scene).edit_falloff)
 
-    def spreads(self, scene: bpy.types.Scene, goals: Iterable[Goal]) -> list[Spread]:
+    def spreads(self, scene: bpy.types.Scene, goals: Mapping[int, Goal]) -> dict[int, Spread]:
         """Return what has keys of objects and bones that are edited on the current frame; none if nothing is reached.
 
         Their keys have to be as before the edit.
         """
-        found = [Spread(scene, goal, self) for goal in goals] if self.frames else []
-        return [own for own in found if own.curves]
+        found = {i: Spread(scene, goal, self) for i, goal in goals.items()} if self.frames else {}
+        return {i: own for i, own in found.items() if own.curves}
 
 
 HERE = EditRange()
@@ -137,10 +137,8 @@ class Spread:
         first = max(first, min(self._now, float(keyed.min()))) - self._reach.frames
         last = min(last, max(self._now, float(keyed.max()))) + self._reach.frames
         frames = np.unique([first, *range(math.ceil(first), math.floor(last) + 1), self._now, last])
-        still = np.zeros(len(frames), dtype=bool)
-        for tip in touching:
-            still |= contact_keys.read(tip, frames * scale).any(axis=0)
-        return frames, weights(frames, self._now, self._reach.falloff, still)
+        still = [contact_keys.read(tip, frames * scale).any(axis=0) for tip in touching]
+        return frames, weights(frames, self._now, self._reach.falloff, np.any(still, axis=0) if still else None)
 
     def shares(self, frames: Floats) -> Floats:
         """Return how much (F,) of the edit frames (F,) take."""
