@@ -17,6 +17,7 @@ from tests.reliability.states import activate, said
 FEET = ("LeftFoot", "RightFoot")
 REACH = 20
 DRAGS = (
+    ("Hips", 232, (0.0128, 0.0451, -0.0174)),
     ("Hips", 104, (-0.01, 0.05, 0.015)),
     ("Hips", 244, (0.04, 0.02, -0.025)),
     ("LeftHand", 103, (-0.03, -0.16, -0.06)),
@@ -168,4 +169,4 @@ def test_straight_live_legs_turn_no_faster_than_the_edit(live_walk: bpy.types.Ob
         bpy.ops.ik_addon.pose_body(bone=bone, offset=leg * Vector(offset), range=REACH)
         after = poses(live_walk, frames)
         faster = angles(after[1:], after[:-1]) - angles(before[1:], before[:-1])
-        assert faster.max() < 1.5 * 1.5 / REACH * angles(after[REACH], before[REACH]).max(), (bone, now)
+        assert faster.max() < 1.2 * 1.5 / REACH * angles(after[REACH], before[REACH]).max(), (bone, now)
