@@ -14,7 +14,7 @@ import numpy as np
 
 from ..bake.selection import time_scale
 from ..core import contact_keys, keyframes
-from ..core.channels import FIELDS, Row
+from ..core.channels import FIELDS, WIDTH, Row
 from ..core.falloff import changed, weights
 from ..core.fk_keys import is_same
 from ..core.goals import Goal, curves_on
@@ -101,8 +101,7 @@ class Spread:
         self._is_begun = True
         undo.callback(self._put_back)
         if rows is None:
-            before = after.copy()
-            before[own] = self.before[own]
+            before = np.where(np.isin(np.arange(WIDTH), own), self.before, after)
             mode, shares = self.goal.holder.rotation_mode if self.goal.turns else None, self.shares(self.frames)
             rows = changed(self.keyed(self.frames), before[None], after[None], shares, mode)
         for column, curve in self.curves.items():
