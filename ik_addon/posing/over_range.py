@@ -32,6 +32,9 @@ from .read import Stand
 SLIPS = 1e-3
 """A pin that slips by more than this between keys, in sizes of the body, is reported."""
 
+SHOWS = np.sin(np.radians(1.2))
+"""The sine of the angle by which FK has to bend a limb to decide its plane in live solving, see `solve.free.axes`."""
+
 
 @dataclass(frozen=True)
 class Dragged:
@@ -186,9 +189,13 @@ class BodyRange:
                 gaps = self._gaps(posed, kept)[:, self._is_hard]
                 left &= lengths_of(gaps).max(axis=(1, 2), initial=0.0) >= 10.0 * HELD
         found[solved] = stand.rows(ob, found[solved], posed[solved], dragged.bones, dragged.body.root)
-        # What pins ask of a straight limb would turn it; live solving brings it there.
+        # FK beneath live limbs: what pins ask of a straight limb would turn it, and what FK can't show stays straight.
         live = np.isin(dragged.bones, dragged.solved)
-        found[:, own[live]] = shared(fk)[:, live]
+        knees = [knee for chain, _ in self._poles.values() for knee in chain.bones[1:2]]
+        upper, lower = (wish[:, bones, :3, 1] for bones in (dragged.body.parents[dragged.bones], dragged.bones))
+        straight = np.isin(own, knees) & (lengths_of(np.cross(upper, lower)).T < SHOWS)
+        straight[now] = False
+        found[:, own[live]] = np.where(straight[..., None], fk[:, own], shared(fk))[:, live]
         return found, posed
 
     def _kept(self, was: Floats, led: Floats, shares: Floats) -> Floats:
