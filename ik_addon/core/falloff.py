@@ -23,8 +23,8 @@ FALLOFFS: dict[str, tuple[str, str, str, Callable[[Floats], Floats]]] = {
     "LINEAR": ("Linear", "Changes by the same amount on each frame", "LINCURVE", np.positive),
     "CONSTANT": ("Constant", "The whole range takes the whole edit", "NOCURVE", np.ones_like),
 }
-"""Blender's proportional falloffs as the interface shows them, each with its shape: from nearness, 1 at the edit and 0 at
-the end of its range, to weights."""
+"""Blender's proportional falloffs as the interface shows them, each with its shape: from nearness, 1 at the edit and 0
+at the end of its range, to weights."""
 
 
 range_setting: Callable[[], Declared] = partial(
