@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from bpy.props import EnumProperty, IntProperty
@@ -15,27 +14,17 @@ from .channels import FIELDS, Row, rotation_field, slerp, with_rotation
 from .transforms import rotations
 from .untyped import Declared
 
-
-class Falloff(NamedTuple):
-    """A shape in which an edit falls off, as the interface shows it."""
-
-    label: str
-    description: str
-    icon: str
-    shape: Callable[[Floats], Floats]
-    """From nearness, 1 at the edit and 0 at the end of its range, to weights."""
-
-
-FALLOFFS = {
-    "SMOOTH": Falloff("Smooth", "Begins and ends gently", "SMOOTHCURVE", lambda x: x * x * (3.0 - 2.0 * x)),
-    "SPHERE": Falloff("Sphere", "Begins gently and ends steeply", "SPHERECURVE", lambda x: np.sqrt(x * (2.0 - x))),
-    "ROOT": Falloff("Root", "Ends steeply", "ROOTCURVE", np.sqrt),
-    "INVERSE_SQUARE": Falloff("Inverse Square", "Begins gently", "INVERSESQUARECURVE", lambda x: x * (2.0 - x)),
-    "SHARP": Falloff("Sharp", "Begins steeply and ends gently", "SHARPCURVE", np.square),
-    "LINEAR": Falloff("Linear", "Changes by the same amount on each frame", "LINCURVE", np.positive),
-    "CONSTANT": Falloff("Constant", "The whole range takes the whole edit", "NOCURVE", np.ones_like),
+FALLOFFS: dict[str, tuple[str, str, str, Callable[[Floats], Floats]]] = {
+    "SMOOTH": ("Smooth", "Begins and ends gently", "SMOOTHCURVE", lambda x: x * x * (3.0 - 2.0 * x)),
+    "SPHERE": ("Sphere", "Begins gently and ends steeply", "SPHERECURVE", lambda x: np.sqrt(x * (2.0 - x))),
+    "ROOT": ("Root", "Ends steeply", "ROOTCURVE", np.sqrt),
+    "INVERSE_SQUARE": ("Inverse Square", "Begins gently", "INVERSESQUARECURVE", lambda x: x * (2.0 - x)),
+    "SHARP": ("Sharp", "Begins steeply and ends gently", "SHARPCURVE", np.square),
+    "LINEAR": ("Linear", "Changes by the same amount on each frame", "LINCURVE", np.positive),
+    "CONSTANT": ("Constant", "The whole range takes the whole edit", "NOCURVE", np.ones_like),
 }
-"""Blender's proportional falloffs."""
+"""Blender's proportional falloffs as the interface shows them, each with its shape: from nearness, 1 at the edit and 0
+at the end of its range, to weights."""
 
 
 range_setting: Callable[[], Declared] = partial(
@@ -75,7 +64,8 @@ def weights(frames: Floats, now: float, falloff: str, still: Bools | None = None
     clock -= np.interp(now, frames, clock)
     ends = np.where(clock < 0.0, -clock[0], clock[-1])
     near = 1.0 - np.abs(clock) / np.where(ends > 0.0, ends, 1.0)
-    return FALLOFFS[falloff].shape(np.clip(near, 0.0, 1.0))
+    *_shown, shape = FALLOFFS[falloff]
+    return shape(np.clip(near, 0.0, 1.0))
 
 
 def changed(rows: Row, before: Row, after: Row, shares: Floats, mode: str | None) -> Row:

@@ -149,8 +149,6 @@ def keyed_within(keys: Keys, first: float, last: float) -> Bools:
 
 MOVED = ("co", "handle_left", "handle_right", "handle_left_type", "handle_right_type")
 """What new values change of the keys that are there."""
-SIDES = ("handle_left", "handle_right")
-"""The handle that leads out of a range at its first key, and that of the neighbor outside; at its last key reversed."""
 
 
 def put_values(curve: bpy.types.FCurve, frames: Floats, values: Floats) -> None:
@@ -181,10 +179,12 @@ def put_values(curve: bpy.types.FCurve, frames: Floats, values: Floats) -> None:
     keys["co"][place, 1] = values
     first, last = int(place[0]), int(place[-1])
     free, *automatic = (enum_value("handle_left_type", name) for name in ("FREE", "AUTO", "AUTO_CLAMPED"))
-    for outer, facing, end, beyond in ((*SIDES, first, first - 1), (*SIDES[::-1], last, last + 1)):
-        for name, key in ((outer, end), (facing, beyond)) if 0 <= beyond < len(keys["co"]) else ():
-            if keys[f"{name}_type"][key, 0] in automatic:
-                keys[f"{name}_type"][key] = free
+    # The handles that lead out of the range, and those of the neighbors outside.
+    before = (("handle_left", first), ("handle_right", first - 1)) if first else ()
+    after = (("handle_right", last), ("handle_left", last + 1)) if last + 1 < len(keys["co"]) else ()
+    for name, key in (*before, *after):
+        if keys[f"{name}_type"][key, 0] in automatic:
+            keys[f"{name}_type"][key] = free
     points = curve.keyframe_points
     for name in MOVED:
         points.foreach_set(name, keys[name].ravel())

@@ -242,11 +242,10 @@ class BodyDrag:
         remarks = []
         if self._ask.without_pins is Free.FEET and not (self._pinned or self._tips or self._ask.length):
             remarks.append(say("No feet were found, so nothing holds the body. Pin the bones that should stay"))
-        reach = self.reach
         live = (self.ob.pose.bones[name] for name in self._tips)
         tips_ = [tip for tip in live if not _bones_of([tip]).isdisjoint(self.moved)]
         goals = list(dict.fromkeys(goal for tip in tips_ for goal in goals_of(tip)))
-        body = BodyRange(context, self._what_moved(), tips_, reach) if reach.frames else None
+        body = BodyRange(context, self._what_moved(), tips_, self.reach) if self.reach.frames else None
         places = [(goal, goal.row()) for goal in goals]
         posed = _bones_of(tips_)
         if tips_:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
@@ -10,33 +10,30 @@ import bpy
 import numpy as np
 
 from ..core.channels import Row, slerp
-from ..core.falloff import FALLOFFS, changed
+from ..core.falloff import changed
 from ..core.goals import Goal
+from ..core.key_curve import SAME_FRAME
 from ..core.report import percent
-from ..core.settings import chain_of
 from ..core.skeleton import inverse, moved, unscaled
 from ..core.transforms import basis
 from ..core.translation.sentences import say
-from ..rig.plan.limits import hinge_of
-from ..solve import Body, Pin, pole_angle
+from ..solve import Body, Pin
 from ..solve.body.holding import Holding, gaps_of
 from ..solve.body.posing import HELD
-from ..solve.maths.products import applied, lengths_of, times, times_back
-from ..solve.maths.rotations import cross, norm, unit
+from ..solve.maths.products import lengths_of, times, times_back
+from ..solve.maths.rotations import dot, quaternions, unit
 from ..solve.problem import Floats, Ints
-from ..targets.edit_range import EditRange, Spread
-from ..targets.limb_frames import Sampled, Sampler
+from ..targets.edit_range import EditRange
+from ..targets.limb_frames import Sampler
 from ..targets.places import turned_about
-from ..targets.snapped import Chain, Poles, Snap, rows_of
+from ..targets.snapped import Poles, Snap, rows_of
 from .read import Stand
 
 SLIPS = 1e-3
 """A pin that slips by more than this between keys, in sizes of the body, is reported."""
+
 SHOWS = np.sin(np.radians(1.2))
-"""The sine of the angle by which FK has to bend a limb to decide its plane in live solving, see `solve.free.axes`:
-straighter limbs stay as straight as they are."""
-BENT = np.sin(np.radians(15.0))
-"""The sine of the angle from which a limb shows to which side pins bend it; a straight one bends as its share says."""
+"""The sine of the angle by which FK has to bend a limb to decide its plane in live solving, see `solve.free.axes`."""
 
 
 @dataclass(frozen=True)
@@ -79,44 +76,37 @@ class BodyRange:
             tips: the tip bones of the live chains that follow.
             reach: how far the drag reaches.
         """
-        self._view_layer, self._now = context.view_layer, context.scene.frame_current_final
-        self._dragged, self._ob, ob = dragged, dragged.ob, dragged.ob
+        self._view_layer, self._dragged, ob = context.view_layer, dragged, dragged.ob
         self._snap = snap = Snap.of(context.view_layer, ob, tips, True, Poles.MATCH)
-        names, order = dragged.stand.skeleton.names, dragged.stand.order
-
-        def spreads(goal: Goal) -> list[Spread]:
-            return reach.spreads(context.scene, [goal])
-
-        self._targets = [spread for chain in snap.chains for spread in spreads(snap.goals[chain.target])]
-        poles = [(chain, chain.pole) for chain in snap.chains if chain.pole is not None]
-        self._poles = {pole: (chain, spread) for chain, pole in poles for spread in spreads(snap.goals[pole])}
-        moving = {bone: Goal(ob, names[order[bone]], turns=True) for bone in dragged.bones.tolist()}
-        self._spreads = {bone: spread for bone, goal in moving.items() for spread in spreads(goal)}
-        self._bent = _frames_of(spread for _, spread in self._poles.values())
-        """Those frames on which poles have keys."""
-        self._keyed = np.union1d(self._bent, _frames_of(self._spreads.values()))
-        """(K,) the frames on which the body is posed."""
-        whole = np.arange(np.ceil(self._keyed[0]), self._keyed[-1] + 1e-3) if len(self._keyed) else self._keyed
+        stand, order = dragged.stand, dragged.stand.order
+        goals = reach.spreads(context.scene, dict(enumerate(snap.goals)))
+        bent = {chain.pole: chain for chain in snap.chains}
+        self._targets = [spread for goal, spread in goals.items() if goal not in bent]
+        self._poles = {goal: (bent[goal], spread) for goal, spread in goals.items() if goal in bent}
+        moving = {bone: Goal(ob, stand.skeleton.names[order[bone]], turns=True) for bone in dragged.bones.tolist()}
+        self._spreads = reach.spreads(context.scene, moving)
+        written = *self._spreads.values(), *(spread for _, spread in self._poles.values())
+        self._keyed = np.unique(np.concatenate([np.zeros(0), *(spread.frames for spread in written)]))
+        """(K,) the frames on which keys get other values, and the body is posed."""
+        self._here = int(np.searchsorted(self._keyed, context.scene.frame_current_final - SAME_FRAME))
+        """The index of the current frame."""
+        whole = np.arange(np.ceil(self._keyed[0]), self._keyed[-1] + 1e-3) if written else self._keyed
         self._frames = np.union1d(self._keyed, whole)
-        place = np.argsort(order)
-        self._limbs = place[snap.sampler.bones]
-        """The bones of the limbs."""
-        pinned = [pin.bone for pin in dragged.pins]
-        self._is_hard = np.isinf(np.array([pin.strength for pin in dragged.pins], dtype=np.float64))
+        """(F,) these and all whole frames between them."""
+        self._is_hard = np.isinf([pin.strength for pin in dragged.pins])
         """(p,) which of the pins never give way."""
-        some = {*order[dragged.bones].tolist(), *order[pinned].tolist(), *snap.sampler.bones.tolist()}
-        some = some.union(*map(dragged.stand.skeleton.ancestors, some))
-        self._sampler = Sampler.of(ob, [], snap.goals, True, some)
-        self._needed = np.sort(place[self._sampler.bones])
+        some = {*snap.sampler.bones.tolist(), *order[[*dragged.bones, *(pin.bone for pin in dragged.pins)]].tolist()}
+        self._sampler = Sampler.of(ob, [], [], True, some.union(*map(stand.skeleton.ancestors, some)))
+        self._needed = np.flatnonzero(np.isin(order, self._sampler.bones))
         """The bones that moved, are pinned or belong to limbs, and those above them, parents first."""
-        self._start = (
-            self._sampler.foretold(context.view_layer, self._frames, dragged.before) if len(self._frames) else None
-        )
-        """The range before the drag; None if more than keys decides."""
+        self._before = self._foretold(dragged.before) if self._spreads else None
+        """(F, n, 4, 4) the poses before the drag; None if more than keys decides."""
 
-    def _posed_in(self, sampled: Sampled) -> Floats:
-        """Return the pose matrices (F, n, 4, 4) of samples."""
-        stand = self._dragged.stand
+    def _foretold(self, rows: Row) -> Floats | None:
+        """Return the poses (F, n, 4, 4) that keys give, and the unanimated channels (m, 17) of all bones."""
+        stand, sampled = self._dragged.stand, self._sampler.foretold(self._view_layer, self._frames, rows)
+        if sampled is None:
+            return None
         poses = np.repeat(stand.pose[None], len(self._frames), axis=0)
         poses[:, self._needed] = sampled.poses[:, self._sampler.rows(stand.order[self._needed].tolist())]
         return poses
@@ -134,170 +124,131 @@ class BodyRange:
         Raises:
             KeysError: keys can't be written.
         """
-        dragged, order, start = self._dragged, self._dragged.stand.order, self._start
+        dragged, stand = self._dragged, self._dragged.stand
         for spread in self._targets:
-            spread.add(undo)
+            spread.put(undo)
+        if self._before is None:
+            for bone, spread in self._spreads.items():
+                spread.put(undo, rows[stand.order[bone]])
+            alone = say("More than keys moves '{rig}', so pins hold on this frame alone", rig=dragged.ob.name)
+            return [alone] if self._spreads else []
+        held, posed = self._held(rows, self._before[np.searchsorted(self._frames, self._keyed)])
         for bone, spread in self._spreads.items():
-            if start is None:
-                spread.add(undo, rows[order[bone]])
-            else:
-                spread.begin(undo, rows[order[bone]])
-        if not self._spreads:
-            return []
-        if start is None:
-            return [say("More than keys moves '{rig}', so pins hold on this frame alone", rig=self._ob.name)]
-        poses = self._posed_in(start)
-        keyed = poses[np.searchsorted(self._frames, self._keyed)]
-        held, posed, wish = self._held(rows, keyed)
-        for bone, spread in self._spreads.items():
-            spread.put(self._keyed, held[:, order[bone]])
+            own = stand.order[bone]
+            spread.put(undo, rows[own], held[np.searchsorted(self._keyed, spread.frames), own])
         if self._poles:
-            self._bend(start, rows, np.stack([keyed, wish, posed]), undo)
-        is_sparse = len(self._keyed) < len(self._frames)
-        sampled = self._sampler.foretold(self._view_layer, self._frames, rows) if is_sparse else None
-        after = posed if sampled is None else self._posed_in(sampled)
-        slips = lengths_of(self._gaps(after, dragged.placed(poses))[:, :, 0]).max(axis=0, initial=0.0) * self._is_hard
+            self._bend(rows, posed, undo)
+        after = posed if len(self._keyed) == len(self._frames) else self._foretold(rows)
+        assert after is not None, "what decides is the same as before"
+        goals = dragged.placed(self._before)
+        slips = lengths_of(self._gaps(after, goals)[:, :, 0]).max(axis=0, initial=0.0) * self._is_hard
         if slips.max(initial=0.0) <= SLIPS:
             return []
-        worst = int(np.argmax(slips))
-        name, slip = dragged.stand.skeleton.names[order[dragged.pins[worst].bone]], percent(slips[worst])
-        return [say("'{bone}' slips by up to {distance} of the body's size between keys", bone=name, distance=slip)]
+        bone = stand.skeleton.names[stand.order[dragged.pins[int(np.argmax(slips))].bone]]
+        worst = percent(slips.max())
+        return [say("'{bone}' slips by up to {distance} of the body's size between keys", bone=bone, distance=worst)]
 
     def _gaps(self, poses: Floats, goals: Floats) -> Floats:
         """Return what pins lack (F, p, 2, 3) in poses (F, n, 4, 4) to be where they should (F, p, 4, 4)."""
         return gaps_of(self._dragged.pins, self._dragged.placed(poses), goals, self._dragged.size)
 
-    def _here(self, frames: Floats) -> int:
-        """Return the index of the current frame."""
-        return int(np.argmin(np.abs(frames - self._now)))
-
-    def _held(self, rows: Row, poses: Floats) -> tuple[Row, Floats, Floats]:
+    def _held(self, rows: Row, poses: Floats) -> tuple[Row, Floats]:
         """Return channels (K, m, 17) and poses (K, n, 4, 4) with a share of the drag, and pins where they were.
-
-        Also returns the poses before pins were brought there.
 
         Args:
             rows: (m, 17) the channels after the drag.
             poses: (K, n, 4, 4) the poses before the drag.
         """
-        dragged, stand, ob, frames = self._dragged, self._dragged.stand, self._ob, self._keyed
+        dragged, stand, ob, frames, now = self._dragged, self._dragged.stand, self._dragged.ob, self._keyed, self._here
+        own = stand.order[dragged.bones]
+        modes = [ob.pose.bones[i].rotation_mode for i in own.tolist()]
+        shares = next(iter(self._spreads.values())).shares(frames)
+
+        def shared(start: Row) -> Row:
+            pairs = zip(own.tolist(), modes, strict=True)
+            each = (changed(start[:, i], start[now, None, i], rows[None, i], shares, mode) for i, mode in pairs)
+            return np.stack(list(each), axis=1)
+
         fk = np.repeat(dragged.before[None], len(frames), axis=0)
         for bone, spread in self._spreads.items():
             columns = list(spread.curves)
             fk[:, stand.order[bone], columns] = spread.keyed(frames)[:, columns]
-        begin = stand.rows(ob, fk, poses, dragged.solved, None)
-        found, own, now = begin.copy(), stand.order[dragged.bones], self._here(frames)
-        shares = next(iter(self._spreads.values())).shares(frames)
-        modes = [ob.pose.bones[i].rotation_mode for i in own.tolist()]
-        knees = [chain.bones[1] for chain, _ in self._poles.values() if len(chain.bones) > 1]
-        taken, flat = np.tile(shares, (len(own), 1)), np.zeros(len(own), dtype=bool)
-        for _ in range(2):
-            for i, mode, some in zip(own.tolist(), modes, taken, strict=True):
-                found[:, i] = changed(begin[:, i], begin[now, None, i], rows[None, i], some, mode)
-            wish = self._posed(poses, basis(found[:, own], modes, flat))
-            upper, lower = (wish[:, bones, :3, 1] for bones in (dragged.body.parents[dragged.bones], dragged.bones))
-            bent = lengths_of(np.cross(upper, lower))  # (b, K)
-            straight = np.isin(own, knees)[:, None] & (bent < SHOWS) & (np.arange(len(frames)) != now)
-            if not taken[straight].any():
-                break
-            taken[straight] = 0.0
-        kept, posed, bones = (
-            self._kept(dragged.placed(poses), dragged.placed(wish[now]), shares, now),
-            wish.copy(),
-            None,
-        )
+        found = stand.rows(ob, fk, poses, dragged.solved, None)
+        found[:, own] = shared(found)
+        wish = self._posed(poses, basis(found[:, own], modes, np.zeros(len(own), dtype=bool)))
+        kept, posed = self._kept(dragged.placed(poses), dragged.placed(wish[now]), shares), wish.copy()
         left = lengths_of(self._gaps(wish, kept)).max(axis=(1, 2), initial=0.0) >= HELD
-        left[now] = False
-        solved = np.flatnonzero(left)
+        solved = left.copy()
         # Where a hand can't reach its place, it lets go rather than lift the feet.
-        for chosen in (range(len(dragged.pins)), np.flatnonzero(self._is_hard).tolist()):
+        for chosen in (np.arange(len(dragged.pins)), np.flatnonzero(self._is_hard)):
             if left.any():
-                held, start = [dragged.pins[i] for i in chosen], unscaled(wish[left])
-                places = np.concatenate([start, dragged.placed(wish[left])[:, chosen]], axis=1)
-                holding = Holding(dragged.body, held, dragged.size, self._needed.tolist(), places)
+                held, start = [dragged.pins[i] for i in chosen.tolist()], unscaled(wish[left])
+                pinned = dragged.placed(wish[left])[:, chosen]
+                holding = Holding(dragged.body, held, dragged.size, self._needed.tolist(), start, pinned)
                 posed[left] = times(times(holding.brought(kept[left][:, chosen]), inverse(start)), wish[left])
-                bones = holding.joints if bones is None else bones
                 gaps = self._gaps(posed, kept)[:, self._is_hard]
                 left &= lengths_of(gaps).max(axis=(1, 2), initial=0.0) >= 10.0 * HELD
-        if bones is not None:
-            found[solved] = stand.rows(ob, found[solved], posed[solved], bones, dragged.body.root)
-        for bone, i, mode, some in zip(dragged.bones.tolist(), own.tolist(), modes, taken, strict=True):
-            if (
-                bone in dragged.solved.tolist()
-            ):  # what pins ask of a straight limb would turn it; live solving brings it there
-                found[:, i] = changed(fk[:, i], fk[now, None, i], rows[None, i], some, mode)
-        return found, posed, wish
+        found[solved] = stand.rows(ob, found[solved], posed[solved], dragged.bones, dragged.body.root)
+        # FK beneath live limbs: what pins ask of a straight limb would turn it, and what FK can't show stays straight.
+        live = np.isin(dragged.bones, dragged.solved)
+        knees = [knee for chain, _ in self._poles.values() for knee in chain.bones[1:2]]
+        upper, lower = (wish[:, bones, :3, 1] for bones in (dragged.body.parents[dragged.bones], dragged.bones))
+        straight = np.isin(own, knees) & (lengths_of(np.cross(upper, lower)).T < SHOWS)
+        straight[now] = False
+        found[:, own[live]] = np.where(straight[..., None], fk[:, own], shared(fk))[:, live]
+        return found, posed
 
-    def _kept(self, was: Floats, led: Floats, shares: Floats, now: int) -> Floats:
+    def _kept(self, was: Floats, led: Floats, shares: Floats) -> Floats:
         """Return the places (K, p, 4, 4) where pins belong: most stay, and hands may have let go.
 
         Args:
             was: (K, p, 4, 4) where they were before the drag.
             led: (p, 4, 4) where the drag led them.
             shares: (K,) how much of the drag frames take.
-            now: the frame of the drag.
         """
-        found, turns = was.copy(), times_back(led[..., :3, :3], was[now, ..., :3, :3])
+        found, here = was.copy(), was[self._here]
+        turns = times_back(led[..., :3, :3], here[..., :3, :3])
         found[..., :3, :3] = times(slerp(np.eye(3)[None, None], turns[None], shares[:, None]), was[..., :3, :3])
-        found[..., 3] += shares[:, None, None] * (led - was[now])[..., 3]
+        found[..., 3] += shares[:, None, None] * (led - here)[..., 3]
         return found
 
     def _posed(self, poses: Floats, own: Floats) -> Floats:
         """Return poses (K, n, 4, 4) with other basis matrices (K, b, 4, 4) of the bones that moved."""
-        stand, found = self._dragged.stand, poses.copy()
+        stand, ob, found = self._dragged.stand, self._dragged.ob, poses.copy()
         places = {bone: i for i, bone in enumerate(self._dragged.bones.tolist())}
         for bone in self._needed.tolist():
             above = int(self._dragged.body.parents[bone])
             parent = None if above < 0 else found[:, above]
             if bone in places:
-                found[:, bone] = stand.skeleton.to_pose(self._ob, int(stand.order[bone]), own[:, places[bone]], parent)
+                found[:, bone] = stand.skeleton.to_pose(ob, int(stand.order[bone]), own[:, places[bone]], parent)
             elif parent is not None:
                 found[:, bone] = times(times(parent, inverse(poses[:, above])), poses[:, bone])
         return found
 
-    def _bend(self, start: Sampled, rows: Row, poses: Floats, undo: ExitStack) -> None:
-        """Key poles so that limbs bend to them as before.
+    def _bend(self, rows: Row, poses: Floats, undo: ExitStack) -> None:
+        """Key poles so that limbs turn about their lines as in poses (K, n, 4, 4).
 
         Args:
-            start: the range before the drag.
             rows: (m, 17) the channels of all pose bones after the drag, whose keys have their shares.
-            poses: (3, K, n, 4, 4) the poses before the drag, those with a share of it, and those in which pins hold.
+            poses: the poses in which pins hold.
             undo: takes the keys back.
         """
-        goals, frames = self._snap.goals, self._bent
-        now = Sampler.of(self._ob, [], goals, True).foretold(self._view_layer, frames, rows)
+        snap = self._snap
+        now = snap.sampler.foretold(self._view_layer, self._keyed, rows)
         if now is None:
             return
-        before = start.frames(np.searchsorted(self._frames, frames).tolist())
-        limbs = poses[:, np.searchsorted(self._keyed, frames)][:, :, self._limbs]
-        was, shared, held = (replace(own, poses=pose) for own, pose in zip((before, now, now), limbs, strict=True))
+        held = replace(now, poses=poses[:, np.argsort(self._dragged.stand.order)[snap.sampler.bones]])
         wanted = now.goals[:, :, :3, 3].copy()
         for pole, (chain, _) in self._poles.items():
-            turn, more = self._turn(was, shared, chain, pole), self._turn(was, held, chain, pole)
-            joints = self._snap.knee(held, chain).joints[:, [0, 1, -1]]
-            upper, lower = (unit(line.T) for line in (joints[:, 1] - joints[:, 0], joints[:, 2] - joints[:, 1]))
-            shows = FALLOFFS["SMOOTH"].shape(np.minimum(1.0, norm(cross(upper, lower)) / BENT))
-            turn += shows * (np.remainder(more - turn + np.pi, 2.0 * np.pi) - np.pi)
+            limbs = snap.knee(now, chain)
+            joints = limbs.joints[:, [0, 1, -1]]
+            turned = times_back(snap.knee(held, chain).frames[:, 0], limbs.frames[:, 0])
+            turned = quaternions(np.moveaxis(turned, 0, -1))
+            turn = 2.0 * np.arctan2(dot(turned[1:], unit((joints[:, 2] - joints[:, 0]).T)), turned[0])
             place = moved(inverse(now.world), now.goals[:, pole, :3, 3])
             wanted[:, pole] = moved(now.world, turned_about(joints, place, turn))
-        found, here = rows_of(goals, now, wanted, {}), self._here(frames)
+        found = rows_of(snap.goals, now, wanted, {})
         for pole, (_, spread) in self._poles.items():
-            spread.begin(undo)
-            change = found[here, None, pole], spread.after[None]
-            spread.put(frames, changed(found[:, pole], *change, spread.shares(frames), None))
-
-    def _turn(self, before: Sampled, after: Sampled, chain: Chain, pole: int) -> Floats:
-        """Return the angles (F,) by which a limb turned away from its pole, about its line."""
-        found, tip = [], self._ob.pose.bones[chain.tip]
-        folds, hinge = any(chain_of(tip).folds), hinge_of(tip)
-        for own in (before, after):
-            limbs, place = self._snap.knee(own, chain), moved(inverse(own.world), own.goals[:, pole, :3, 3])
-            sides = applied(limbs.frames[:, 0], np.broadcast_to(chain_of(tip).bend_side, place.shape))
-            goals = limbs.joints[:, -1], place, sides
-            found.append(pole_angle(limbs.joints, limbs.frames, *goals, folds=folds, hinge=hinge))
-        return np.asarray(found[1] - found[0])
-
-
-def _frames_of(spreads: Iterable[Spread]) -> Floats:
-    """Return all frames (F,) on which keys get other values."""
-    return np.unique(np.concatenate([np.zeros(0), *(spread.frames for spread in spreads)]))
+            own = np.searchsorted(self._keyed, spread.frames)
+            change = found[self._here, None, pole], spread.goal.row()[None]
+            spread.put(undo, None, changed(found[own, pole], *change, spread.shares(spread.frames), None))

@@ -116,8 +116,8 @@ class Drag:
         """
         with ExitStack() as undo:
             moved = [replace(handle.goal, turns=handle.rotation_field in handle.moved) for handle in self._handles]
-            for spread in self.reach.spreads(context.scene, moved):
-                spread.add(undo)
+            for spread in self.reach.spreads(context.scene, dict(enumerate(moved))).values():
+                spread.put(undo)
             undo.pop_all()
         for handle in self._handles:
             auto_key(context, handle.owner, handle.moved)

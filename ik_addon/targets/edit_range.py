@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,13 +46,13 @@ class EditRange:
         """Return how far edits by hand reach."""
         return cls(overlay_of(scene).edit_range, overlay_of(scene).edit_falloff)
 
-    def spreads(self, scene: bpy.types.Scene, goals: Iterable[Goal]) -> list[Spread]:
+    def spreads(self, scene: bpy.types.Scene, goals: Mapping[int, Goal]) -> dict[int, Spread]:
         """Return what has keys of objects and bones that are edited on the current frame; none if nothing is reached.
 
         Their keys have to be as before the edit.
         """
-        found = [Spread(scene, goal, self) for goal in goals] if self.frames else []
-        return [own for own in found if own.curves]
+        found = {i: Spread(scene, goal, self) for i, goal in goals.items()} if self.frames else {}
+        return {i: own for i, own in found.items() if own.curves}
 
 
 HERE = EditRange()
@@ -79,38 +79,36 @@ class Spread:
         self._is_begun = False
         self.before: Row = self.keyed(np.array([self._now]))[0]
         """(17,) the channels on the current frame before the edit."""
-        self.after: Row = self.before
-        """(17,) the channels on the current frame after the edit."""
 
-    def begin(self, undo: ExitStack, after: Row | None = None) -> None:
-        """Prepare to write keys.
+    def put(self, undo: ExitStack, after: Row | None = None, rows: Row | None = None) -> None:
+        """Add what has changed on the current frame, if anything has, to the keys in the range.
 
         Args:
             undo: takes them back.
             after: (17,) the channels on the current frame after the edit; None: those that it has.
+            rows: (F, 17) what keys on `frames` get; None: their share of the change.
 
         Raises:
             KeysError: keys can't be written.
         """
-        self.after = self.goal.row() if after is None else after
-        channels = channels_of(self.goal, self.after[None])
+        own, after = list(self.curves), self.goal.row() if after is None else after
+        if rows is None and not self._is_begun and is_same(after[own], self.before[own]).all():
+            return
+        channels = channels_of(self.goal, after[None])
         keyframes.check(self.goal.ob, [own for own in channels if FIELDS[own.field].start + own.index in self.curves])
         if self._is_begun:  # an edit that goes on begins anew
             self._put_back()
         self._is_begun = True
         undo.callback(self._put_back)
-
-    def add(self, undo: ExitStack, after: Row | None = None) -> None:
-        """Add what has changed on the current frame, if anything has, to the keys in the range; see `begin`."""
-        own, after = list(self.curves), self.goal.row() if after is None else after
-        if not self._is_begun and is_same(after[own], self.before[own]).all():
-            return
-        self.begin(undo, after)
-        unkeyed = [column for column in range(WIDTH) if column not in self.curves]
-        before = self.before.copy()
-        before[unkeyed] = self.after[unkeyed]
-        mode, shares = self.goal.holder.rotation_mode if self.goal.turns else None, self.shares(self.frames)
-        self.put(self.frames, changed(self.keyed(self.frames), before[None], self.after[None], shares, mode))
+        if rows is None:
+            before = np.where(np.isin(np.arange(WIDTH), own), self.before, after)
+            mode, shares = self.goal.holder.rotation_mode if self.goal.turns else None, self.shares(self.frames)
+            rows = changed(self.keyed(self.frames), before[None], after[None], shares, mode)
+        for column, curve in self.curves.items():
+            frames = self._frames_of[column]
+            values = rows[np.searchsorted(self.frames, frames - 1e-6), column].astype(np.float64)
+            values[np.abs(frames - self._now) < SAME_FRAME] = after[column]
+            put_values(curve, frames * self._scale, values)
 
     def _put_back(self) -> None:
         """Put back the keys from before."""
@@ -138,10 +136,8 @@ class Spread:
         first = max(first, min(self._now, float(keyed.min()))) - self._reach.frames
         last = min(last, max(self._now, float(keyed.max()))) + self._reach.frames
         frames = np.unique([first, *range(math.ceil(first), math.floor(last) + 1), self._now, last])
-        still = np.zeros(len(frames), dtype=bool)
-        for tip in touching:
-            still |= contact_keys.read(tip, frames * scale).any(axis=0)
-        return frames, weights(frames, self._now, self._reach.falloff, still)
+        still = [contact_keys.read(tip, frames * scale).any(axis=0) for tip in touching]
+        return frames, weights(frames, self._now, self._reach.falloff, np.any(still, axis=0) if still else None)
 
     def shares(self, frames: Floats) -> Floats:
         """Return how much (F,) of the edit frames (F,) take."""
@@ -160,15 +156,7 @@ class Spread:
             found[column] = np.unique(np.append(inside, new))
         return found
 
-    @property
+    @cached_property
     def frames(self) -> Floats:
         """All frames (F,) that get keys."""
         return np.unique(np.concatenate([*self._frames_of.values()]))
-
-    def put(self, frames: Floats, rows: Row) -> None:
-        """Give the keys on frames (F,) their values in channels (F, 17), and those on the current frame `after`."""
-        for column, curve in self.curves.items():
-            own = self._frames_of[column]
-            values = rows[np.searchsorted(frames, own - 1e-6), column].astype(np.float64)
-            values[np.abs(own - self._now) < SAME_FRAME] = self.after[column]
-            put_values(curve, own * self._scale, values)

@@ -324,7 +324,7 @@ def _followers(
             gesture.followers[meaning] = None
             with suppress(UserError):
                 made = gesture.followers[meaning] = Follower(depsgraph, ob, plan.skeleton, meaning, matches=pastes)
-                gesture.spreads += gesture.reach.spreads(depsgraph.scene, made.goals)
+                gesture.spreads += gesture.reach.spreads(depsgraph.scene, dict(enumerate(made.goals))).values()
         follower = gesture.followers[meaning]
         if follower is not None:
             yield follower
@@ -352,11 +352,11 @@ def _reach_fk(
     ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, gesture: Gesture, left: Collection[int]
 ) -> None:
     """Find the keys in the range of bones, given by their rows, whose edit becomes FK."""
-    for row in set(left).difference(gesture.fk_spreads):
-        goal = Goal(ob, plan.skeleton.names[plan.live[row]], turns=True)
-        for spread in gesture.reach.spreads(depsgraph.scene, [goal]):
-            spread.before = gesture.fk[row]  # auto keying may have keyed the edit
-            gesture.fk_spreads[row] = spread
+    names, rows = plan.skeleton.names, set(left).difference(gesture.fk_spreads)
+    goals = {row: Goal(ob, names[plan.live[row]], turns=True) for row in rows}
+    for row, spread in gesture.reach.spreads(depsgraph.scene, goals).items():
+        spread.before = gesture.fk[row]  # auto keying may have keyed the edit
+        gesture.fk_spreads[row] = spread
 
 
 def _spread(gesture: Gesture, tip: str) -> dict[str, str]:
@@ -364,9 +364,9 @@ def _spread(gesture: Gesture, tip: str) -> dict[str, str]:
     with ExitStack() as undo:
         try:
             for spread in gesture.spreads:
-                spread.add(undo)
+                spread.put(undo)
             for row, spread in gesture.fk_spreads.items():
-                spread.add(undo, gesture.edited[row])
+                spread.put(undo, gesture.edited[row])
         except UserError as error:
             return {tip: str(error)}
         undo.pop_all()

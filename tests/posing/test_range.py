@@ -1,6 +1,7 @@
 """Pose Body over a range of frames: the drag is added to the keys around it, and what is pinned holds there."""
 
 import importlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.reliability.states import activate, said
 FEET = ("LeftFoot", "RightFoot")
 REACH = 20
 DRAGS = (
+    ("Hips", 232, (0.0128, 0.0451, -0.0174)),
     ("Hips", 104, (-0.01, 0.05, 0.015)),
     ("Hips", 244, (0.04, 0.02, -0.025)),
     ("LeftHand", 103, (-0.03, -0.16, -0.06)),
@@ -25,11 +27,11 @@ DRAGS = (
 Poses = NDArray[np.float64]
 
 
-def poses(ob: bpy.types.Object, frames: range) -> Poses:
+def poses(ob: bpy.types.Object, frames: Iterable[float]) -> Poses:
     """Return the evaluated pose matrices (F, n, 4, 4) on frames."""
     here, found = bpy.context.scene.frame_current, []
     for frame in frames:
-        bpy.context.scene.frame_set(frame)
+        bpy.context.scene.frame_set(int(frame), subframe=frame % 1.0)
         found.append([np.array(bone.matrix) for bone in rigs.evaluated(ob).pose.bones])
     bpy.context.scene.frame_set(here)
     return np.array(found, dtype=np.float64)
@@ -117,11 +119,8 @@ def test_between_sparse_keys_the_slip_is_reported(run: bpy.types.Object, capfd: 
     keyed = [frame in {8, 16, 24, 28, 32, 40, 48} for frame in frames]
     assert slips[keyed].max() < 1e-4
     assert ("slips" in report) is not is_dense
-    if is_dense:
-        assert slips.max() < 1e-4
-        assert min(np.diff(own[:, 0]).min() for own in keys(run).values()) == 1.0, "one key a frame"
-    else:
-        assert slips.max() > 1e-3
+    assert slips.max() < 1e-4 if is_dense else slips.max() > 1e-3
+    assert is_dense == (min(np.diff(own[:, 0]).min() for own in keys(run).values()) == 1.0), "one key a frame"
 
 
 @pytest.mark.parametrize("bone", ["Hips", "LeftHand"])
@@ -168,4 +167,7 @@ def test_straight_live_legs_turn_no_faster_than_the_edit(live_walk: bpy.types.Ob
         bpy.ops.ik_addon.pose_body(bone=bone, offset=leg * Vector(offset), range=REACH)
         after = poses(live_walk, frames)
         faster = angles(after[1:], after[:-1]) - angles(before[1:], before[:-1])
-        assert faster.max() < 1.5 * 1.5 / REACH * angles(after[REACH], before[REACH]).max(), (bone, now)
+        assert faster.max() < 1.2 * 1.5 / REACH * angles(after[REACH], before[REACH]).max(), (bone, now)
+        between = poses(live_walk, [frame + 0.5 for frame in frames[:-1]])
+        way = angles(after[:-1], between) + angles(between, after[1:])
+        assert way.max() < np.radians(60.0), "live legs don't roll between frames"

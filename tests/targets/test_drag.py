@@ -148,12 +148,12 @@ def test_a_rotation_is_added_as_a_rotation(addon: Addon, arm: Any) -> None:
 def test_an_edit_that_returns_to_its_start_leaves_keys_as_they_were(addon: Addon, arm: Any) -> None:
     target, before = arm[1], keys(arm[1])[1]
     goal, reach = addon.module("core.goals").Goal(target), addon.module("targets.edit_range").EditRange(REACH)
-    (spread,) = reach.spreads(bpy.context.scene, [goal])
+    (spread,) = reach.spreads(bpy.context.scene, {0: goal}).values()
     start = target.location.copy()
     with ExitStack() as undo:
         for offset in (0.0, 0.1, 0.0):
             target.location = start + Vector((offset, 0.0, 0.0))
-            spread.add(undo)
+            spread.put(undo)
             assert np.allclose(keys(target)[1], before, atol=1e-6) is (offset == 0.0)
 
 

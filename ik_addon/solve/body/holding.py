@@ -27,7 +27,9 @@ BENDING = 0.15
 class Holding:
     """A body in poses on F frames, held by p pins."""
 
-    def __init__(self, body: Body, pins: Sequence[Pin], size: float, bones: Sequence[int], places: Floats) -> None:
+    def __init__(
+        self, body: Body, pins: Sequence[Pin], size: float, bones: Sequence[int], places: Floats, pinned: Floats
+    ) -> None:
         """Prepare the body.
 
         Args:
@@ -35,12 +37,12 @@ class Holding:
             pins: its pins; all hold whatever it takes.
             size: the unit in which the ways of pins are measured.
             bones: those that follow, parents first; others stay.
-            places: (F, n + p, 4, 4) the places of bones in these poses, and of pins.
+            places: (F, n, 4, 4) the places of bones in these poses.
+            pinned: (F, p, 4, 4) the places of pins.
         """
         self._pins, self._size, self._bones = pins, size, bones
-        self._places, self._parents = places, np.asarray(body.parents)
-        self._carriers = [*range(len(body.parents)), *(pin.bone for pin in pins)]
-        """(n + p,) the bone that carries each."""
+        self._places, self._pinned, self._parents = places, pinned, np.asarray(body.parents)
+        self._carriers = [pin.bone for pin in pins]
         poser = Poser(body, [replace(pin, strength=np.inf) for pin in pins], [])
         tree, (turning, sliding) = poser.tree, poser.units
         self.joints, self._root = tree.bones, body.root
@@ -70,12 +72,7 @@ class Holding:
             if lengths_of(gaps).max(initial=0.0) < HELD:
                 break
             self._pass(gaps)
-        return self._places[:, : len(self._parents)]
-
-    @property
-    def _pinned(self) -> Floats:
-        """(F, p, 4, 4) the places of pins."""
-        return self._places[:, len(self._parents) :]
+        return self._places
 
     @property
     def _frames(self) -> Floats:
@@ -161,7 +158,7 @@ class Holding:
         for bone in self._bones:
             if self._parents[bone] >= 0:
                 whole[:, bone] = times(whole[:, self._parents[bone]], whole[:, bone])
-        self._places = times(whole[:, self._carriers], self._places)
+        self._places, self._pinned = times(whole, self._places), times(whole[:, self._carriers], self._pinned)
 
 
 def gaps_of(pins: Sequence[Pin], places: Floats, goals: Floats, size: float) -> Floats:

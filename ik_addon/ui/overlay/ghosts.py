@@ -42,22 +42,20 @@ class Ghosts:
         ob, goal, reach, scene = drag.ob, drag.goal, drag.reach, context.scene
         now = scene.frame_current_final
         frames = np.unique([now, *np.arange(np.ceil(now - reach.frames), now + reach.frames + 1e-3)])
-        if not reach.frames:
-            return None
         here = int(np.searchsorted(frames, now))
-        chosen = np.unique([int(np.argmin(np.abs(frames - now - part * reach.frames))) for part in SHOWN])
+        chosen = np.unique(np.rint(now + reach.frames * np.array(SHOWN)))
         bones, layer = np.arange(len(ob.pose.bones)), context.view_layer
         rows = channels.read(ob, bones)
         # Few frames need all bones.
         trail = Sampler.of(ob, [], [goal], True).foretold(layer, frames, rows)
-        shown = Sampler.of(ob, [], [], True, bones.tolist()).foretold(layer, frames[chosen], rows)
-        if trail is None or shown is None:
+        shown = Sampler.of(ob, [], [], True, bones.tolist()).foretold(layer, chosen, rows)
+        if trail is None or shown is None or not reach.frames:
             return None
         point = inverse(trail.goals[here, 0]) @ np.append(matrix_array(drag.world)[:3, 3], 1.0)
         lengths = np.array([bone.bone.length for bone in ob.pose.bones])
         heads = times(shown.world[:, None], shown.poses)
         tails = heads[..., :3, 3] + heads[..., :3, 1] * lengths[:, None]
-        keyed = np.concatenate([np.zeros(0), *(own.frames for own in reach.spreads(scene, [goal]))])
+        keyed = np.concatenate([np.zeros(0), *(own.frames for own in reach.spreads(scene, {0: goal}).values())])
         return cls(
             np.stack([heads[..., :3, 3], tails], axis=-2).reshape(-1, 3),
             moved(trail.goals[:, 0], np.broadcast_to(point[:3], (len(frames), 3))),

@@ -42,8 +42,7 @@ def test_pins_hold_on_all_frames_within_limits(limits: bool) -> None:
     bones = [pin.bone for pin in pins]
 
     def brought(start: Floats, goals: Floats) -> Floats:
-        places = np.concatenate([start, start[:, bones]], axis=1)
-        return Holding(body, pins, 1.0, range(15), places).brought(goals[:, bones])
+        return Holding(body, pins, 1.0, range(15), start, start[:, bones]).brought(goals[:, bones])
 
     found = brought(start, goals)
     for pin in pins:
