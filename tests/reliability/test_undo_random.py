@@ -159,8 +159,7 @@ def in_any_order(addon: Addon, seed: int) -> set[str]:
             for name, wanted in states[at].items()
             if name != ADDRESSES
         }
-        before, there = states[at][ADDRESSES], now[ADDRESSES]
-        moved = {name for name in before.keys() & there.keys() if before[name] != there[name]}
+        moved = {name for name, place in states[at][ADDRESSES].items() if now[ADDRESSES][name] != place}
         if last in {"undo", "redo"} and any(is_confused(each, moved) for each in different.values()):
             raise ConfusedError(f"{different} at {where}")
         assert not any(different.values()), f"{different} at {where}"
@@ -172,8 +171,8 @@ def is_confused(different: dict[str, tuple[Any, Any]], moved: set[str]) -> bool:
     if different.keys() == {"place"}:
         return True
     objects, elsewhere = {repr(ob.name) for ob in bpy.data.objects}, {repr(name) for name in moved}
-    for key, (now, wanted) in different.items():
-        has, had = set(_words(now)), set(_words(wanted))
+    for key, pair in different.items():
+        has, had = (set(_words(value)) for value in pair)
         if key in POINTERS and objects & (has - had) and elsewhere & (had - has):
             return True
         if key in bpy.data.collections and has < had and had - has <= elsewhere:
