@@ -219,10 +219,11 @@ def test_all_frames_are_counted_on_which_blender_shows_a_target_elsewhere(bake: 
 
 def test_unkeyed_values_elsewhere_stay(bake: Any) -> None:
     ob, target = crowded_arm()
-    rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 20: (-0.5, 0.9, 0.8)})
+    rigs.add_bones(ob, [(2, 0, 0), (2, 0, 1)], ["free"])
+    for own, path in ((target, "location"), (ob.pose.bones["free"], "scale")):
+        rigs.key(own, path, {1: (0.6, 0.5, 1.0), 20: (-0.5, 0.9, 0.8)})
     ob.ik_addon.live = False
-    scene: Any = bpy.context.scene
-    extra = bpy.data.objects["Extra"]
+    scene, extra = bpy.context.scene, bpy.data.objects["Extra"]
     other = rigs.limb(rigs.straight(2), ["a", "b"], name="Other")
     rigs.key(other.pose.bones["a"], "rotation_quaternion", {1: (1, 0, 0, 0), 20: (0.9, 0.1, 0.3, 0.0)})
     key_control(scene)
@@ -236,6 +237,7 @@ def test_unkeyed_values_elsewhere_stay(bake: Any) -> None:
         (extra, "location", (7.0, 8.0, 9.0)),
         (other.pose.bones["a"], "rotation_quaternion", (0.5, 0.5, 0.5, 0.5)),
         (ob, "rotation_euler", (0.25, 0.0, 0.0)),
+        (ob.pose.bones["free"], "scale", (2.0, 3.0, 4.0)),
         (ob.pose.bones["lower"].ik_addon, "pole_angle", 0.125),
     ]
     for owner, path, value in edits:
@@ -245,10 +247,8 @@ def test_unkeyed_values_elsewhere_stay(bake: Any) -> None:
     bake.bake(bpy.context, ob, ["lower"], FRAMES)
     for _ in range(2):
         assert scene.frame_current == 7
-        found = [getattr(owner, path) for owner, path, _ in edits]
-        assert [tuple(value) if hasattr(value, "__len__") else value for value in found] == [
-            value for *_, value in edits
-        ]
+        for owner, path, value in edits:
+            assert getattr(owner, path) == value or tuple(getattr(owner, path)) == value, path
         assert (scene["control"], extra["dial"]) == (0.75, 3.0)
         bpy.context.view_layer.update()
 
