@@ -132,8 +132,7 @@ def in_any_order(addon: Addon, seed: int) -> set[str]:
     activate(ob, "lower.L")
     bpy.ops.ed.undo_push(message="begin")
     names, states, at = ["begin"], [state()], 0
-    done: set[str] = set()
-    last = "begin"
+    done, last = set[str](), "begin"
     for step in range(STEPS):
         chance = rng.random()
         if chance < 0.4:
