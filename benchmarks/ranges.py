@@ -127,9 +127,9 @@ def measure(case: str, bone: str, count: int) -> Figures:
         before = poses(ob, frames)
         drag = BodyDrag(bpy.context, ob, Ask(bone, reach=EditRange(0 if case == "proportional" else REACH)))
         drag.move(bpy.context, offset)
-        start = time.process_time()
+        start = time.perf_counter()
         drag.finish(bpy.context)
-        found.release.append(1e3 * (time.process_time() - start))
+        found.release.append(1e3 * (time.perf_counter() - start))
         bpy.context.view_layer.update()
         dragged = np.array([np.array(own.matrix) for own in rigs.evaluated(ob).pose.bones])
         if case == "proportional":
