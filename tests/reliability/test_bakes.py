@@ -243,7 +243,6 @@ def test_unkeyed_values_elsewhere_stay(bake: Any) -> None:
     for owner, path, value in edits:
         setattr(owner, path, value)
     scene["control"], extra["dial"] = 0.75, 3.0
-    bpy.context.view_layer.update()
     bake.bake(bpy.context, ob, ["lower"], FRAMES)
     for _ in range(2):
         assert scene.frame_current == 7

@@ -319,6 +319,7 @@ def test_a_verdict_never_outlives_its_frame(addon: Addon) -> None:
     assert not any("Reached" in text or "%" in text for text in drawn())
     play(False)
     assert any(text.endswith(("%", "too far", "of its length")) for text in drawn())
+    assert addon.module("ui.panels.chain").texts_of(ob.pose.bones["lower"], addon.report(ob))[1].endswith("too far")
     assert ob.ik_addon.live
 
 
