@@ -199,12 +199,9 @@ def same(now: Any, wanted: Any) -> bool:
 def pressed(operator: str, **options: Any) -> bool:
     """Call an operator as its button does, with an undo step; return whether it did anything."""
     function = getattr(bpy.ops.ik_addon, operator)
-    if not function.poll():
-        return False
-    try:
-        return bool(function("EXEC_DEFAULT", True, **options) == {"FINISHED"})
-    except RuntimeError:
-        return False  # it reported why, and made no undo step
+    with contextlib.suppress(RuntimeError):  # it reported why, and made no undo step
+        return bool(function.poll() and function("EXEC_DEFAULT", True, **options) == {"FINISHED"})
+    return False
 
 
 def some_chain(rng: random.Random) -> str:

@@ -275,6 +275,9 @@ def test_a_fault_in_one_armature_leaves_the_other_live(addon: Addon, step: str) 
         assert rigs.miss(healthy) < 1e-5, f"{names[-1]} failed"
         next_frame([])
         assert rigs.miss(healthy) < 1e-5, f"{names[-1]} failed on the frame before"
+        rigs.change(sick, location=(0.01, 0.0, 0.0))
+        if step != "move":  # there, asking what is live may have failed
+            assert rigs.miss(sick) < 1e-5, f"{names[-1]} failed before an edit"
 
 
 def test_deleted_armatures_are_forgotten(addon: Addon) -> None:
