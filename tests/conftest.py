@@ -35,6 +35,7 @@ import importlib
 import shutil
 import sys
 import tempfile
+import zlib
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,6 +146,21 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "expects_traceback: Blender may print a traceback while this test runs.")
     config.stash[SCRATCH] = Path(tempfile.mkdtemp(prefix="ik-addon-tests-"))
     blender.prepare(config.stash[SCRATCH])
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add an option to run a part of the cases."""
+    parser.addoption("--sample", type=int, default=1, help="run one in so many of the values that a test is run with")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the sample of each test's cases that is asked for: always the same, and at least one."""
+    families: dict[str, list[pytest.Item]] = {}
+    for item in sorted(items, key=lambda item: zlib.crc32(item.nodeid.encode())):
+        families.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    kept = {item for family in families.values() for item in family[:: config.getoption("--sample")]}
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -58,7 +58,7 @@ def follow_its_record(ob: bpy.types.Object, rows: Sequence[Sequence[str]]) -> No
     bends = imports.bends(record)
     clear = np.linalg.norm(bends, axis=-1) > 0.02 * size
     assert clear.any(axis=0).sum() >= 3, "most limbs bend"
-    every = 1 + len(record) // 100
+    every = 3 + len(record) // 100
     for lift, lower in ((0.02, 0.0), (0.1, 0.0), (0.0, 0.05)):
         for tip in map(ob.pose.bones.get, chains(ob)):
             if tip.ik_addon.end_bone:

@@ -126,6 +126,7 @@ class Production:
         """Build, live through random steps, and compare with the twin."""
         made = body(self.rng, self.log)
         around = neighbors(self.rng, self.log)
+        scenes.new_file()
         pair(made, int(self.rng.integers(1, LAST)))
         scenes.empty("Elsewhere")
         with added(around):

@@ -76,8 +76,7 @@ class Body:
 
 
 def pair(body: Body, frame: int = 1) -> bpy.types.Object:
-    """Build a live body and its twin on a frame, in an empty file; return the body."""
-    rigs.new_file()
+    """Build a live body and its twin on a frame; return the body."""
     for name in (RIG, TWIN):
         body.build(name)
     bpy.context.scene.frame_set(frame)

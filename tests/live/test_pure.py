@@ -61,8 +61,15 @@ EDITS: dict[str, dict[str, Edit]] = {
 }
 
 
-@pytest.mark.parametrize("update", [False, True], ids=["no update", "an update"])
-@pytest.mark.parametrize(("name", "edit"), [(name, edit) for name, edits in EDITS.items() for edit in edits])
+ALL = [(name, edit) for name, edits in EDITS.items() for edit in edits]
+FIRST = list({edit: (name, edit) for name, edit in reversed(ALL)}.values())
+"""Each edit once, of the first body that has it."""
+
+
+@pytest.mark.parametrize(
+    ("name", "edit", "update"),
+    [*((*case, False) for case in ALL), *((*case, True) for case in FIRST)],
+)
 def test_an_edit_by_a_script_counts_on_the_next_frame(name: str, edit: str, update: bool) -> None:
     pair(BODIES[name])
     rigs.poses_at(rig(), BEFORE)
@@ -180,14 +187,16 @@ def test_a_frame_looks_the_same_beside_a_handler_that_updates(
     assert not apart_from_twin((17, 3, 30, 9))
 
 
-@pytest.mark.parametrize(("where", "first"), NESTED)
+BESIDE = [
+    *(("pushed root", edit) for edit in STRUCTURE),
+    *(("F-curves", edit) for edit in EDITS["F-curves"] if "keys are moved" in edit or "driver is" in edit),
+    *((name, edit) for name in ("F-curves", "drivers", "NLA strip") for edit in EDITS[name] if "muted" in edit),
+]
+
+
 @pytest.mark.parametrize(
-    ("name", "edit"),
-    [
-        *(("pushed root", edit) for edit in STRUCTURE),
-        *(("F-curves", edit) for edit in EDITS["F-curves"] if "keys are moved" in edit or "driver is" in edit),
-        *((name, edit) for name in ("F-curves", "drivers", "NLA strip") for edit in EDITS[name] if "muted" in edit),
-    ],
+    ("name", "edit", "where", "first"),
+    [(*case, *NESTED[(i + more) % 4]) for i, case in enumerate(BESIDE) for more in (0, 1)],
 )
 def test_an_edit_by_a_script_counts_beside_a_handler_that_updates(
     name: str, edit: str, where: str, first: bool, handlers: Add

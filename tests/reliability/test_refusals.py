@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import bpy
@@ -107,13 +108,14 @@ def operators() -> list[str]:
 
 
 @pytest.mark.parametrize("setup", SETUPS)
-def test_an_operator_that_refuses_leaves_nothing_behind(setup: str) -> None:
+def test_an_operator_that_refuses_leaves_nothing_behind(setup: str, tmp_path: Path) -> None:
     refused, left = set(), []
-    before: dict[str, Any] = {}
+    file, before = str(tmp_path / "before.blend"), dict[str, Any]()
+    SETUPS[setup](arms())
+    bpy.ops.wm.save_as_mainfile(filepath=file)
     for name, options in [(own, given) for own in operators() for given in OPTIONS.get(own, ({},))]:
         if not before:
-            bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-            SETUPS[setup](arms())
+            bpy.ops.wm.open_mainfile(filepath=file)
             bpy.context.scene.frame_set(3)
             before = whole_file()
         is_done, error = False, ""

@@ -111,13 +111,16 @@ def test_a_member_has_the_same_solution_alone(name: str) -> None:
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_mirrored_problem_has_the_mirrored_solution(name: str) -> None:
     """To 1e-6, or as far as rounding moves a member: mirroring changes it on some versions of numpy."""
-    problem, rng, moved = PROBLEMS[name](), np.random.default_rng(0), np.zeros((1, 1, 1, 1))
-    one = solve(problem).rotations
-    for _ in range(4):
-        target = problem.goal.target + 1e-15 * rng.normal(size=problem.goal.target.shape)
-        other = solve(replace(problem, goal=replace(problem.goal, target=target))).rotations
-        moved = np.maximum(moved, np.abs(other - one).max(axis=(1, 2, 3), keepdims=True))
-    assert_mirrored(problem, 1e-6 + 2.0 * moved)
+    problem, rng = PROBLEMS[name](), np.random.default_rng(0)
+    try:
+        assert_mirrored(problem, 1e-6)
+    except AssertionError:
+        one, moved = solve(problem).rotations, np.zeros((1, 1, 1, 1))
+        for _ in range(4):
+            target = problem.goal.target + 1e-15 * rng.normal(size=problem.goal.target.shape)
+            other = solve(replace(problem, goal=replace(problem.goal, target=target))).rotations
+            moved = np.maximum(moved, np.abs(other - one).max(axis=(1, 2, 3), keepdims=True))
+        assert_mirrored(problem, 1e-6 + 2.0 * moved)
 
 
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if not name.startswith(("fl", "folds", "on a side, half"))])

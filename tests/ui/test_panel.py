@@ -172,6 +172,17 @@ def test_the_list_shows_only_chains_and_follows_the_active_bone(limb: Limb) -> N
     assert manager.ik_addon_chain == -1
 
 
+@pytest.mark.usefixtures("sidebar")
+def test_a_row_says_what_its_chain_follows_or_fk(addon: Addon, limb: Limb, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addon.module("ui.panels.chain"), "is_narrow", lambda _context: False)  # a region has no width
+    for way, followed in (("FK", "FK"), ("IK", "World")):
+        bpy.ops.ik_addon.switch_ik_fk(to=way)
+        texts: list[str] = []
+        cls: Any = bpy.types.IK_ADDON_UL_chains
+        Panel(cls, None).draw_row(bpy.context, Layout(texts), limb.lower)
+        assert texts == ["lower", followed]
+
+
 def test_the_state_of_a_chain_has_shorter_texts(addon: Addon, limb: Limb) -> None:
     limb.lower.use_ik_limit_x, limb.lower.ik_min_x, limb.lower.ik_max_x = True, -0.1, 0.1
 

@@ -1,8 +1,8 @@
 """The real program, with and without a window: `make window` sets it up and runs these tests.
 
-`make test` runs them too, and skips them where it is not set up, see `tools/window`. All tests share one window, in
-which the built zip is installed as a new user does it. Each test begins with its own file and checks Blender's data,
-never pixels alone. Screenshots go to `build/window/`; if a test fails, one gets its name.
+They are skipped where it is not set up, see `tools/window`. All tests share one window, in which the built zip is
+installed as a new user does it. Each test begins with its own file and checks Blender's data, never pixels alone.
+Screenshots go to `build/window/`; if a test fails, one gets its name.
 """
 
 import shutil
