@@ -324,7 +324,8 @@ def _start(run: Run, *, live: bool) -> tuple[int | None, str]:
     with tempfile.TemporaryDirectory(prefix=f"{run.environment.name}-", dir=BUILD) as folder:
         variables = {"TMPDIR": folder, **COMPILED, **run.variables}
         if run.module == "pytest":
-            options = ["-o", f"cache_dir={BUILD / 'pytest' / run.environment.name}", f"--sample={run.sample}"]
+            options = ["-o", f"cache_dir={BUILD / 'pytest' / run.environment.name}"]
+            options += [f"--sample={run.sample}"] if run.sample > 1 else []
         else:
             options, place = [], Path(folder)
             variables |= extension.install(interpreter, extension.build(place), place)
