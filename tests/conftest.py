@@ -32,14 +32,14 @@ numpy's about a division by zero, is an error.
 from __future__ import annotations
 
 import importlib
+import random
 import shutil
 import sys
 import tempfile
-import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -49,6 +49,7 @@ from tools.environments import ROOT
 if TYPE_CHECKING:
     import bpy
 
+T = TypeVar("T")
 Capture = pytest.CaptureFixture[str]
 SCRATCH = pytest.StashKey[Path]()
 STATUS = pytest.StashKey[int]()
@@ -153,12 +154,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--sample", type=int, default=1, help="run one in so many of the values that a test is run with")
 
 
+def sampled(values: Sequence[T], config: pytest.Config) -> list[T]:
+    """Return the sample of some values that the option asks for: always the same, and at least one."""
+    step: int = config.getoption("--sample")
+    return list(values) if step == 1 else random.Random(0).sample(values, -(-len(values) // step))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the sample of each test's cases that is asked for: always the same, and at least one."""
+    """Keep the sample of each test's cases."""
     families: dict[str, list[pytest.Item]] = {}
-    for item in sorted(items, key=lambda item: zlib.crc32(item.nodeid.encode())):
+    for item in items:
         families.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    kept = {item for family in families.values() for item in family[:: config.getoption("--sample")]}
+    kept = {item for family in families.values() for item in sampled(family, config)}
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
 

@@ -156,11 +156,14 @@ def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
         else:
             return found
     references: dict[int, Reference] = {}
-    for ob in (ob for shown in with_sets(scene) for ob in shown.objects if ob.type == "ARMATURE"):
+    armatures, asked = [ob for shown in with_sets(scene) for ob in shown.objects if ob.type == "ARMATURE"], 0
+    for ob in armatures:
         with hooks.apart(ob.name):
             if ob.pose is not None and object_of(ob).live:
                 references[ob.session_uid] = Reference.of(ob)
-    registry.live[scene.session_uid] = list(references.values())
+            asked += 1
+    if asked == len(armatures):  # a fault is not remembered
+        registry.live[scene.session_uid] = list(references.values())
     return [ob for reference in references.values() if (ob := reference.find()) is not None]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import sampled
 from tests.fuzz.__main__ import KINDS
 from tools import environments, suite, version
 from tools.environments import ROOT, Environment, ToolError, find_python
@@ -147,6 +148,15 @@ def test_every_test_belongs_to_a_run() -> None:
     assert [path for path in named if not (suite.ROOT / path).exists()] == []
 
 
+def test_a_sample_is_the_same_each_time_and_leaves_no_test_out(
+    pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pytestconfig.option, "sample", 4)
+    found = [len(sampled(range(count), pytestconfig)) for count in (1, 4, 5, 9)]
+    assert found == [1, 1, 2, 3]
+    assert sampled(range(99), pytestconfig) == sampled(range(99), pytestconfig)
+
+
 def test_the_workflow_runs_every_part_of_everything() -> None:
     text = (suite.ROOT / ".github" / "workflows" / "everything.yml").read_text(encoding="utf-8")
     (line,) = re.findall(r"^ +part: \[(.*)\]$", text, re.MULTILINE)
@@ -206,16 +216,6 @@ def test_every_place_names_the_current_version() -> None:
         found = re.findall(pattern, (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
         assert set(found) == {version.current()}, name
     assert version.sections()[0][0] == version.current()
-
-
-def test_changelog_versions_descend_and_only_the_newest_is_unreleased() -> None:
-    numbers = [tuple(map(int, number.split("."))) for number, _date in version.sections()]
-    assert numbers == sorted(set(numbers), reverse=True)
-    dates = [date for _number, date in version.sections() if date != version.UNRELEASED]
-    assert dates == sorted(dates, reverse=True)
-    assert len(dates) >= len(numbers) - 1
-    headings = re.findall(r"^## .*$", (ROOT / version.CHANGELOG).read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(headings) == len(numbers)
 
 
 def test_one_command_writes_a_version_everywhere_and_changes_nothing_else(copy: Path) -> None:

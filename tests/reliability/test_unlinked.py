@@ -199,7 +199,7 @@ def test_an_unexpected_error_is_logged_once_and_leaves_the_other_chains_solved(
 
 # ---- errors anywhere, and deleted armatures
 
-PLACES = 40
+PLACES = 25
 """Number of places, spread evenly over what is called for an armature, at which a fault is tried."""
 
 
@@ -276,8 +276,7 @@ def test_a_fault_in_one_armature_leaves_the_other_live(addon: Addon, step: str) 
         next_frame([])
         assert rigs.miss(healthy) < 1e-5, f"{names[-1]} failed on the frame before"
         rigs.change(sick, location=(0.01, 0.0, 0.0))
-        if step != "move":  # there, asking what is live may have failed
-            assert rigs.miss(sick) < 1e-5, f"{names[-1]} failed before an edit"
+        assert rigs.miss(sick) < 1e-5, f"{names[-1]} failed before an edit"
 
 
 def test_deleted_armatures_are_forgotten(addon: Addon) -> None:

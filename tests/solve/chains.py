@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import wraps
-from inspect import signature
+from inspect import Parameter, signature
 from itertools import product
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.random import Generator
 
 from ik_addon.solve import Goal, Limits, Problem, Solution, Status, solve
@@ -17,6 +18,7 @@ from ik_addon.solve.maths.rotations import about_vectors, matrices
 from ik_addon.solve.maths.turns import direction_of
 from ik_addon.solve.maths.vectors import minus, size_of
 from ik_addon.solve.problem import Floats
+from tests.conftest import sampled
 
 ACROSS = np.diag([-1.0, 1.0, 1.0])
 POSES = ("straight", "bent", "curled", "wavy", "wild", "folded")
@@ -191,8 +193,8 @@ def for_each(**shapes: Iterable[Any]) -> Callable[[Callable[..., None]], Callabl
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         @wraps(test)
-        def run(**fixtures: Any) -> None:
-            for values in product(*shapes.values()):
+        def run(pytestconfig: pytest.Config, **fixtures: Any) -> None:
+            for values in sampled(list(product(*shapes.values())), pytestconfig):
                 chosen = dict(zip(shapes, values, strict=True))
                 try:
                     test(**chosen, **fixtures)
@@ -202,7 +204,8 @@ def for_each(**shapes: Iterable[Any]) -> Callable[[Callable[..., None]], Callabl
 
         own = signature(test)
         rest = [parameter for name, parameter in own.parameters.items() if name not in shapes]
-        run.__signature__ = own.replace(parameters=rest)
+        config = Parameter("pytestconfig", Parameter.POSITIONAL_OR_KEYWORD)
+        run.__signature__ = own.replace(parameters=[config, *rest])
         return run
 
     return decorate
