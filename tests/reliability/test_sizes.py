@@ -10,7 +10,7 @@ import pytest
 
 from tests import rigs
 from tests.conftest import Addon
-from tests.rigs import animated_arm, apart, poses_at
+from tests.rigs import apart, poses_at
 
 SOLVED = 1e-5
 
@@ -94,20 +94,6 @@ def test_live_and_baked_at_the_first_and_last_frames_that_blender_allows(first: 
         if live:
             assert bpy.ops.ik_addon.bake(frame_start=frames[0], frame_end=frames[-1]) == {"FINISHED"}
             ob.ik_addon.live = False
-
-
-def test_follows_time_remapping() -> None:
-    ob, target = animated_arm()
-    expected = poses_at(ob, [10, 20])
-    render = bpy.context.scene.render
-    render.frame_map_old, render.frame_map_new = 100, 200
-    remapped = poses_at(ob, [20, 40])
-    assert not apart({frame / 2: pose for frame, pose in remapped.items()}, expected)
-    bpy.context.scene.frame_set(13)
-    assert reached(ob)
-    bpy.context.view_layer.update()
-    rigs.shift(target, x=0.01)
-    assert reached(ob)
 
 
 # ---- names
