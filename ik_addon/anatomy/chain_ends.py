@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from itertools import takewhile
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,28 +27,20 @@ DWARFED = (3.0, 2.0)
 """A child that reaches this many times farther than its siblings continues a bone; second: one at the bone's tail."""
 
 
-class Ends(NamedTuple):
-    """The chain that a user means."""
-
-    tip: int
-    length: int
-    """Number of bones, counted from the tip up."""
-
-
-def find(figure: Figure, bone: int) -> Ends:
-    """Find the chain that a user means by one of its bones, or by the hand, foot or shoulder at its ends."""
+def find(figure: Figure, bone: int) -> list[int]:
+    """Find the chain, root first, that is meant by one of its bones, or by the hand, foot or shoulder at its ends."""
     limb = limb_of(figure, bone)
     row = free_twin(figure, limb) if limb else _free_part(figure, _row(figure, bone), bone)
     if not figure.is_free(row) and (other := _posed_instead(figure, bone, bool(limb))) is not None:
         return find(figure, other)
-    return Ends(row[-1], len(row))
+    return row
 
 
-def find_above(figure: Figure, tip: int) -> Ends:
-    """Find the chain that ends with exactly this bone."""
+def find_above(figure: Figure, tip: int) -> list[int]:
+    """Find the chain, root first, that ends with exactly this bone."""
     limb = limb_of(figure, tip)
     row = limb if tip in limb else _row(figure, tip)
-    return Ends(tip, row.index(tip) + 1 if tip in row else 1)
+    return row[: row.index(tip) + 1] if tip in row else [tip]
 
 
 def _free_part(figure: Figure, row: list[int], bone: int) -> list[int]:

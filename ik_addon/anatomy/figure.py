@@ -110,11 +110,6 @@ class Figure:
             yield from level
             level = [child for parent in level for child in self.children[parent]]
 
-    def row(self, tip: int, length: int) -> list[int]:
-        """Return the bones of a chain, root first."""
-        above = list(self.up(tip))
-        return above[: length or None][::-1]
-
 
 if TYPE_CHECKING:
     from .figure import Figure

@@ -116,9 +116,9 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         figure = Figure.of(ob, steered_bones(ob))
         bone = figure.names.index(active.name)
         found = chain_ends.find(figure, bone)
-        if chain_of(ob.pose.bones[figure.names[found.tip]]).is_chain and chain_with(active) is None:
+        if chain_of(ob.pose.bones[figure.names[found[-1]]]).is_chain and chain_with(active) is None:
             found = chain_ends.find_above(figure, bone)  # such as the hand of an arm that already has a chain
-        self.tip, self.chain_length, self.found_from = figure.names[found.tip], found.length, active.name
+        self.tip, self.chain_length, self.found_from = figure.names[found[-1]], len(found), active.name
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the options."""

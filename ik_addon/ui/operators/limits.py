@@ -188,10 +188,8 @@ def _bones_for(context: bpy.types.Context, ob: bpy.types.Object) -> list[bpy.typ
         return chain_bones(tip)
     if bone is None:
         return []
-    figure = Figure.of(bone.id_data)
-    ends = chain_ends.find(figure, figure.names.index(bone.name))
-    tip = bone.id_data.pose.bones[figure.names[ends.tip]]
-    return [tip, *tip.parent_recursive][: ends.length][::-1]
+    figure = Figure.of(ob)
+    return [ob.pose.bones[figure.names[own]] for own in chain_ends.find(figure, figure.names.index(bone.name))]
 
 
 class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
