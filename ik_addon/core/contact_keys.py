@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import ExitStack
 
 import bpy
@@ -12,7 +12,7 @@ from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats, Ints
 from . import compat, keyframes
 from .chain_settings import CONTACTS
-from .key_curve import SAME_FRAME, enum_value, read_keys, write_keys
+from .key_curve import SAME_FRAME, read_keys
 from .keyframes import Channel, write_channels
 from .settings import chain_of
 
@@ -57,19 +57,9 @@ def write(tip: bpy.types.PoseBone, contacts: Bools, times: Floats, undo: ExitSta
 
 
 def _key(tip: bpy.types.PoseBone, values: Ints, times: Floats, undo: ExitStack) -> None:
-    """Key values at ascending times, constant until the next one."""
-    undo.callback(write_channels(tip.id_data, [channel(tip, values.astype(np.float64))], times))
-    hold(tip, times)
-
-
-def hold(tip: bpy.types.PoseBone, times: Sequence[float] | Floats) -> None:
-    """Give the keys at these times constant interpolation, as Blender does for on/off values."""
-    curve = curve_of(tip)
-    assert curve is not None, "it has keys"
-    keys = read_keys(curve)
-    at = np.abs(keys["co"][:, :1] - np.array(times)[None]).min(axis=1) <= SAME_FRAME
-    keys["interpolation"][at] = enum_value("interpolation", "CONSTANT")
-    write_keys(curve, keys)
+    """Key values at ascending times, constant until the next one, as Blender keys on/off values."""
+    keyed = [channel(tip, values.astype(np.float64))]
+    undo.callback(write_channels(tip.id_data, keyed, times, holds=True))
 
 
 def mark(
