@@ -186,7 +186,8 @@ def next_of(figure: Figure, bone: int) -> int | None:
     children = [
         child
         for child in figure.children[bone]
-        if part_of(figure, child) is not Part.HELPER and not _is_copy(figure, bone, child)
+        # In control rigs, deform bones are children of bones in the same place.
+        if part_of(figure, child) is not Part.HELPER and not figure.are_together(child, bone, TWIN)
     ]
     if len(children) > 1:
         same = [child for child in children if stem(figure.labels[child]) == stem(figure.labels[bone])]
@@ -195,12 +196,6 @@ def next_of(figure: Figure, bone: int) -> int | None:
         dwarfs = figure.reaches[far[1]] > DWARFED[at_tail] * figure.reaches[far[0]]
         children = same if len(same) == 1 or not dwarfs else far[1:]
     return children[0] if len(children) == 1 else None
-
-
-def _is_copy(figure: Figure, bone: int, child: int) -> bool:
-    """Return whether a child is in the same place as a bone, like the deform bones of a control rig."""
-    gaps = figure.heads[child] - figure.heads[bone], figure.tails[child] - figure.tails[bone]
-    return float(np.linalg.norm(gaps, axis=1).max()) < TWIN * figure.length(bone)
 
 
 def _go_together(figure: Figure, parent: int, child: int) -> bool:
