@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 
 import bpy
@@ -52,25 +52,16 @@ def write(tip: bpy.types.PoseBone, contacts: Bools, times: Floats, undo: ExitSta
     changes = np.append(0, 1 + np.flatnonzero(np.diff(values)))
     last = len(times) - 1
     places = np.unique(np.append(changes, last))
-    _key(tip, values[places], times[places], undo)
+    undo.callback(_key(tip, values[places], times[places]))
     return len(places)
 
 
-def _key(tip: bpy.types.PoseBone, values: Ints, times: Floats, undo: ExitStack) -> None:
-    """Key values at ascending times, constant until the next one, as Blender keys on/off values."""
-    keyed = [channel(tip, values.astype(np.float64))]
-    undo.callback(write_channels(tip.id_data, keyed, times, holds=True))
+def _key(tip: bpy.types.PoseBone, values: Ints, times: Floats) -> Callable[[], None]:
+    """Key values at ascending times, constant until the next one, as Blender keys on/off values; return the undo."""
+    return write_channels(tip.id_data, [channel(tip, values.astype(np.float64))], times, holds=True)
 
 
-def mark(
-    tip: bpy.types.PoseBone,
-    names: Collection[str],
-    span: tuple[float, float],
-    frame: float,
-    undo: ExitStack,
-    *,
-    on: bool,
-) -> None:
+def mark(tip: bpy.types.PoseBone, names: Collection[str], span: tuple[float, float], frame: float, *, on: bool) -> None:
     """Key contacts on or off over a span of time; they stay as they were before and after it.
 
     Args:
@@ -78,7 +69,6 @@ def mark(
         names: the contacts to key.
         span: first time, and the time after the last; either may be infinite.
         frame: the length of a frame, in times of the action.
-        undo: takes the keys back.
         on: whether the contacts touch.
 
     Raises:
@@ -99,7 +89,7 @@ def mark(
     values = np.array(list(FLAGS.values())).dot(contacts)
     kept = np.append(True, np.diff(values) != 0) | (times < start - 1.5 * frame) | (times > end + SAME_FRAME)
     kept[-1] = True
-    _key(tip, values[kept], times[kept], undo)
+    _key(tip, values[kept], times[kept])
 
 
 def whole(tip: bpy.types.PoseBone, time: float) -> tuple[float, float] | None:
