@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
+from shutil import copyfile
 from uuid import uuid4
 
 import bpy
@@ -65,21 +67,15 @@ class Output:
         """Write a text to the temporary file."""
         self.new.write_text(text, encoding="utf-8")
 
-    def put_in_place(self, backup: Path | None = None) -> None:
-        """Replace the file with what was written, keeping the old one as `backup` if given; all or nothing.
+    def put_in_place(self, *, with_backup: bool = False) -> None:
+        """Replace the file with what was written, keeping a copy of the old one as Blender does if asked.
 
         Raises:
             OSError: nothing was replaced.
         """
-        kept = backup is not None and self.path.exists()
-        if backup is not None and kept:
-            self.path.replace(backup)
-        try:
-            self.new.replace(self.path)
-        except OSError:
-            if backup is not None and kept:
-                backup.replace(self.path)
-            raise
+        if with_backup and self.path.exists():
+            copyfile(self.path, f"{self.path}1")
+        self.new.replace(self.path)
 
     def discard(self) -> None:
         """Remove what was written but not put in place."""
@@ -173,18 +169,15 @@ class Files:
         Raises:
             CommandError, OSError, RuntimeError: nothing was written.
         """
-        others = [*further]
-        if self._report is not None:
-            others.append((self._report, lambda output: output.fill(report)))
+        result: list[Filling] = [] if self._output is None else [(self._output, _save_open_file)]
+        others = [*further] if self._report is None else [*further, (self._report, partial(Output.fill, text=report))]
         try:
-            if self._output is not None:
-                _save_open_file(self._output)
-            for other, fill in others:
-                fill(other)
+            for output, fill in (*result, *others):
+                fill(output)
             go_on()
             return self._put_in_place([other for other, _ in others])
         finally:
-            for output in filter(None, (self._output, *(other for other, _ in others))):
+            for output, _ in (*result, *others):
                 output.discard()
 
     def _put_in_place(self, others: Sequence[Output]) -> bool:
@@ -195,9 +188,8 @@ class Files:
         """
         output = self._output
         if output is not None:
-            backups = bpy.context.preferences.filepaths
-            keep = self._overwrite and backups.save_version > 0
-            output.put_in_place(Path(f"{output.path}1") if keep else None)
+            keeps = bpy.context.preferences.filepaths.save_version > 0
+            output.put_in_place(with_backup=self._overwrite and keeps)
         is_complete = True
         for other in others:
             try:
