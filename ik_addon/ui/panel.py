@@ -62,6 +62,14 @@ def is_chained(context: bpy.types.Context, ob: bpy.types.Object) -> bool:
     return kept(context, ob, "chained", lambda: bool(tips(ob)))
 
 
+def draw_aside(layout: bpy.types.UILayout, text: str) -> None:
+    """Draw a dimmed text at the right."""
+    aside = layout.row()
+    aside.alignment = "RIGHT"
+    aside.active = False
+    aside.label(text=text, translate=False)
+
+
 class BoneList(bpy.types.UIList):
     """A list of some bones of an armature, with a search by name, whose active row is the active bone."""
 
