@@ -15,7 +15,7 @@ import numpy as np
 from ..core import channels, compat, key_curve
 from ..core.settings import chain_of
 from ..core.translation.sentences import UserError, say
-from ..core.untyped import Json, Returning, Struct, Value
+from ..core.untyped import Json, Struct, Value
 from ..rig.plan.chain import chain_bones, holding_constraints
 from ..rig.plan.limits import is_free
 from . import end_bone
@@ -153,8 +153,7 @@ def converted_bones(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
 
 def remembered(bone: bpy.types.PoseBone, name: str) -> Value:
     """Return a custom property of a bone; None if it doesn't exist or the add-on didn't write it."""
-    custom: Returning = bone.get
-    found = custom(name)
+    found = bone.get(name)
     try:
         is_ours = _WRITTEN[name](found)
     except (TypeError, KeyError, ValueError):

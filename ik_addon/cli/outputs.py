@@ -12,7 +12,7 @@ from uuid import uuid4
 import bpy
 
 from ..bake import skeleton
-from ..core.untyped import Json, Returning
+from ..core.untyped import Json
 from .exits import CommandError, GoOn, complain
 
 
@@ -107,9 +107,8 @@ def _save_open_file(blend: Output) -> None:
 
 def _is_whole(path: Path) -> bool:
     """Whether Blender can read the current scene from a file."""
-    load: Returning = bpy.data.libraries.load
     try:
-        with load(str(path)) as (found, _wanted):
+        with bpy.data.libraries.load(str(path)) as (found, _wanted):
             return bpy.context.scene.name in found.scenes
     except OSError:
         return False

@@ -115,8 +115,8 @@ def turn_range(context: bpy.types.Context, event: bpy.types.Event) -> bool:
 
 def running_holds(context: bpy.types.Context, *macros: str) -> Iterator[Any]:
     """Yield the settings of the first parts of drags that run in the window, from which their repetition takes them."""
-    running: Any = context.window.modal_operators
-    yield from (macro.macros[0].properties for macro in filter(None, running) if macro.bl_idname in macros)
+    running = filter(None, context.window.modal_operators)
+    yield from (macro.macros[0].properties for macro in running if macro.bl_idname in macros)
 
 
 def take_range(hold: Any, scene: bpy.types.Scene) -> None:

@@ -240,8 +240,7 @@ def _on_top() -> Iterator[None]:
     """Draw over everything, and blend; put back the blend mode that was set."""
     gpu.state.depth_test_set("NONE")
     gpu.state.depth_mask_set(False)
-    read: Any = gpu.state.blend_get  # the stubs declare no return value
-    before = read()
+    before = gpu.state.blend_get()
     gpu.state.blend_set("ALPHA")
     try:
         yield
@@ -250,9 +249,8 @@ def _on_top() -> Iterator[None]:
 
 
 def _set_line(shader: Any, width: float) -> None:
-    viewport: Any = gpu.state.viewport_get  # the stubs declare no return value
     shader.bind()
-    shader.uniform_float("viewportSize", viewport()[2:])
+    shader.uniform_float("viewportSize", gpu.state.viewport_get()[2:])
     shader.uniform_float("lineWidth", width)
     shader.uniform_bool("lineSmooth", [True])
 
