@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
 import bpy
+from bpy.props import IntProperty
 
 from ..core.preferences import PACKAGE
 from ..core.translation.sentences import say
@@ -134,8 +135,7 @@ class BoneList(bpy.types.UIList):
             if 0 <= index < len(bones):
                 cls.choose(bones[index])
 
-        properties: Any = bpy.props
-        made = properties.IntProperty(name=cls.label, description=cls.description, get=get, set=choose)
+        made = IntProperty(name=cls.label, description=cls.description, get=get, set=choose)
         setattr(bpy.types.WindowManager, cls.row, made)
 
     @classmethod
