@@ -340,7 +340,7 @@ def test_a_foot_keeps_its_animation_where_the_ik_constraint_is_not_always_on(swi
         assert turn_between(own, before[frame]) < TURN, frame
 
 
-@pytest.mark.parametrize("hindrance", ["influence", "axis", "target", "space", "apart"])
+@pytest.mark.parametrize("hindrance", ["influence", "axis", "target", "space", "apart", "no axes"])
 def test_a_copy_rotation_unlike_end_rotation_stays(hindrance: str) -> None:
     ob, copy = constrained()
     if hindrance == "influence":
@@ -354,6 +354,8 @@ def test_a_copy_rotation_unlike_end_rotation_stays(hindrance: str) -> None:
             bones["foot.L"].use_connect = False
             bones["foot.L"].head.x += 0.01
         copy = ob.pose.bones["foot.L"].constraints[0]
+    elif hindrance == "no axes":
+        rigs.change(ob.pose.bones["control.L"], scale=(0.0, 0.0, 0.0))
     else:
         copy.owner_space = copy.target_space = "LOCAL"
     assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}
