@@ -74,12 +74,6 @@ def _posed_instead(figure: Figure, bone: int, is_limb: bool) -> int | None:
 # ---- spines and necks
 
 
-def _limb_parents(figure: Figure) -> list[int]:
-    """Return the trunk bones that limbs are attached to, from the root of the skeleton up."""
-    found = {trunk_above(figure, top) for top in tops(figure)} - {-1}
-    return sorted(on_trunk(figure, found), key=figure.depth)
-
-
 def trunk_above(figure: Figure, top: int) -> int:
     """Return the trunk bone that a limb is attached to, given the limb's first bone; -1 if there is none.
 
@@ -99,7 +93,8 @@ def on_trunk(figure: Figure, carrying: set[int]) -> set[int]:
 
 def _trunk(figure: Figure, bone: int) -> list[int] | None:
     """Return the spine or neck that a trunk bone is part of; empty if of none; None if no limbs mark the trunk."""
-    parents = _limb_parents(figure)
+    carrying = {trunk_above(figure, top) for top in tops(figure)} - {-1}
+    parents = sorted(on_trunk(figure, carrying), key=figure.depth)
     if len(parents) < 2:
         return None
     hips, chest = set(figure.up(parents[0])), parents[-1]
