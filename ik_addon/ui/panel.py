@@ -201,11 +201,6 @@ def _draw_again() -> None:
         redraw_sidebars(window.screen)
 
 
-def register() -> None:
-    """Begin with nothing."""
-    _kept.clear()
-
-
 def unregister() -> None:
     """Forget everything."""
     _kept.clear()
