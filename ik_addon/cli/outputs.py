@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from shutil import copyfile
 from uuid import uuid4
 
 import bpy
@@ -68,14 +67,20 @@ class Output:
         self.new.write_text(text, encoding="utf-8")
 
     def put_in_place(self, *, with_backup: bool = False) -> None:
-        """Replace the file with what was written, keeping a copy of the old one as Blender does if asked.
+        """Replace the file with what was written, keeping the old one as Blender does if asked; all or nothing.
 
         Raises:
             OSError: nothing was replaced.
         """
-        if with_backup and self.path.exists():
-            copyfile(self.path, f"{self.path}1")
-        self.new.replace(self.path)
+        backup = self.path.with_name(f"{self.path.name}1") if with_backup and self.path.exists() else None
+        if backup is not None:
+            self.path.replace(backup)
+        try:
+            self.new.replace(self.path)
+        except OSError:
+            if backup is not None:
+                backup.replace(self.path)
+            raise
 
     def discard(self) -> None:
         """Remove what was written but not put in place."""
