@@ -203,7 +203,7 @@ class IK_ADDON_OT_body_grab(Internal, BodyOptions, ArmatureOperator):
             return {"INTERFACE"}
         bone = grabbed.bone
         context.view_layer.objects.active = bone.id_data
-        compat.select_bone(bone.id_data, bone)
+        compat.select_bone(bone)
         parts: Any = {"TRANSFORM_OT_translate": {"cursor_transform": True, "release_confirm": True}}
         tip = follower_in(bone.id_data, bone.id_data, bone.name)
         if tip is not None:  # a pole moves alone; targets were passed over for the joints that follow them

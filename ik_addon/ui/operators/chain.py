@@ -95,7 +95,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         bones = new_chain.add_chain(context, tip, self.chain_length, self.with_pole, Controls[self.controls])
         tip = bones[-1]
         if active_bone(ob) not in bones:
-            compat.select_bone(ob, tip)  # the panel shows the chain of the active bone
+            compat.select_bone(tip)  # the panel shows the chain of the active bone
         if self.live and not object_of(ob).live:
             object_of(ob).live = True
             context.view_layer.update()
@@ -271,7 +271,7 @@ class IK_ADDON_OT_chain_select(ArmatureOperator):
         if bone is None:
             raise UserError("'{object}' has no bone '{tip}'", object=ob.name, tip=self.tip)
         context.view_layer.objects.active = ob
-        compat.select_bone(ob, bone, extend=self.extend)
+        compat.select_bone(bone, extend=self.extend)
         return {"FINISHED"}
 
 

@@ -201,7 +201,7 @@ class IK_ADDON_OT_goal_hold(Internal, RangeOptions, ArmatureOperator):
         drag = Drag(context, tip, self.role.lower(), turns=self.turns, reach=EditRange.of(self))
         if self.tip and tip != active_chain(context):
             context.view_layer.objects.active = ob
-            compat.select_bone(ob, tip)
+            compat.select_bone(tip)
         cursor.CursorDrag(context, drag)
         return {"FINISHED"}
 

@@ -48,7 +48,7 @@ class IK_ADDON_UL_pins(BoneList):
     @classmethod
     def choose(cls, bone: bpy.types.PoseBone) -> None:
         """Select the bone alone."""
-        compat.select_bone(bone.id_data, bone)
+        compat.select_bone(bone)
 
 
 class VIEW3D_PT_ik_addon_body(FoldedPanel):
