@@ -49,11 +49,10 @@ def write(tip: bpy.types.PoseBone, contacts: Bools, times: Floats, undo: ExitSta
         The number of keys written. `undo` takes them back.
     """
     values = np.array(list(FLAGS.values())).dot(contacts)
-    changes = np.append(0, 1 + np.flatnonzero(np.diff(values)))
-    last = len(times) - 1
-    places = np.unique(np.append(changes, last))
-    undo.callback(_key(tip, values[places], times[places]))
-    return len(places)
+    kept = np.append(True, np.diff(values) != 0)
+    kept[-1] = True
+    undo.callback(_key(tip, values[kept], times[kept]))
+    return int(kept.sum())
 
 
 def _key(tip: bpy.types.PoseBone, values: Ints, times: Floats) -> Callable[[], None]:
