@@ -101,7 +101,7 @@ class AutoIK(Way):
         """Move the bone as Blender does, from the rest pose."""
         self.let_go()
         self.ob.pose.use_auto_ik = True
-        compat.select_bone(self.ob, self.ob.pose.bones[self.bone])
+        compat.select_bone(self.ob.pose.bones[self.bone])
         window = bpy.context.window_manager.windows[0]
         area = next(area for area in window.screen.areas if area.type == "VIEW_3D")
         region = next(region for region in area.regions if region.type == "WINDOW")

@@ -171,7 +171,7 @@ def baked(solver: str, _number: int) -> Run:
     bpy.ops.object.mode_set(mode="POSE")
     bpy.ops.pose.select_all(action="DESELECT")
     for name in scene.solved:
-        compat.select_bone(ob, ob.pose.bones[name], extend=True)
+        compat.select_bone(ob.pose.bones[name], extend=True)
     start = time.perf_counter()
     bpy.ops.nla.bake(
         frame_start=1,

@@ -1,21 +1,22 @@
-"""A plugin for mypy: attributes that Blender's stubs call optional, but that are not None wherever the extension runs.
+"""A plugin for mypy: what Blender's stubs call None but is not, attributes and what functions return.
 
-The stubs take it from Blender that any pointer may be None. A check for each of them would hide those that matter: for
-a target, a parent or an action.
+The stubs take it from Blender that any pointer may be None, though some are not wherever the extension runs. A check
+for each of them would hide those that matter: for a target, a parent or an action.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from mypy.plugin import AttributeContext, Plugin
-from mypy.types import Type
+from mypy.plugin import AttributeContext, FunctionContext, MethodContext, Plugin
+from mypy.types import AnyType, Type, TypeOfAny
 from mypy.types_utils import remove_optional
 
 ALWAYS = frozenset(
     {
         "bpy.types.Context.scene",
         "bpy.types.Context.view_layer",
+        "bpy.types.Context.window_manager",
         "bpy.types.Depsgraph.scene",
         "bpy.types.Depsgraph.view_layer",
         "bpy.types.ID.original",
@@ -27,18 +28,46 @@ ALWAYS = frozenset(
     }
 )
 """Attributes that are never None."""
+RETURNING = frozenset(
+    {
+        "blf.dimensions",
+        "bpy.app.translations.pgettext_rpt",
+        "bpy.props.BoolProperty",
+        "bpy.props.IntProperty",
+        "bpy.types.BlendDataLibraries.load",
+        "bpy.types.PoseBone.get",
+        "bpy.types.WindowManager.invoke_props_dialog",
+        "bpy.utils.preset_find",
+        "bpy.utils.register_cli_command",
+        "gpu.state.blend_get",
+        "gpu.state.viewport_get",
+    }
+)
+"""Functions that return something."""
 
 
 class BlenderPlugin(Plugin):
-    """Tells mypy which attributes are never None."""
+    """Tells mypy which attributes are never None, and which functions return something."""
 
     def get_attribute_hook(self, fullname: str) -> Callable[[AttributeContext], Type] | None:
         """Return what gives an attribute its type."""
         return _without_none if fullname in ALWAYS else None
 
+    def get_function_hook(self, fullname: str) -> Callable[[FunctionContext], Type] | None:
+        """Return what gives the result of a function its type."""
+        return _anything if fullname in RETURNING else None
+
+    def get_method_hook(self, fullname: str) -> Callable[[MethodContext], Type] | None:
+        """Return what gives the result of a method its type."""
+        return _anything if fullname in RETURNING else None
+
 
 def _without_none(context: AttributeContext) -> Type:
     return remove_optional(context.default_attr_type)
+
+
+def _anything(_context: FunctionContext | MethodContext) -> Type:
+    return AnyType(TypeOfAny.special_form)
 
 
 def plugin(_version: str) -> type[Plugin]:

@@ -117,7 +117,7 @@ def are_twins(figure: Figure, row: Sequence[int], other: Sequence[int]) -> bool:
 def _limbs(figure: Figure) -> list[Member]:
     rows: list[list[int]] = []
     for top in tops(figure):
-        row = figure.row(*find(figure, top))
+        row = find(figure, top)
         is_known = any(not set(row).isdisjoint(known) or are_twins(figure, row, known) for known in rows)
         if len(row) > 1 and figure.is_free(row) and not is_known:
             rows.append(row)
@@ -146,7 +146,7 @@ def _spine(figure: Figure, limbs: Sequence[Member], chest: int | None) -> list[i
     if chest is None and figure.steered:
         return []  # only limbs show which bones of a control rig are its spine
     seeds = [b for b in range(len(figure.names)) if part_of(figure, b) is Part.SPINE] if chest is None else [chest]
-    rows = [figure.row(*find(figure, seed)) for seed in seeds]
+    rows = [find(figure, seed) for seed in seeds]
     of_limbs = {bone for member in limbs for bone in member.row}
     return max((row for row in rows if of_limbs.isdisjoint(row)), key=len, default=[])
 
@@ -164,7 +164,7 @@ def _head(figure: Figure, limbs: Sequence[Member], chest: int | None) -> list[in
     named = [bone for bone in trunk if part_of(figure, bone) is Part.NECK]
     if not trunk:
         return []
-    row = figure.row(*find(figure, (named or trunk)[0]))
+    row = find(figure, (named or trunk)[0])
     above = list(figure.up(row[-1]))
     # Twist bones between chest and head belong to its neck.
     return above[: above.index(chest)][::-1] if chest in above else []

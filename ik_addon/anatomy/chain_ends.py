@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from itertools import takewhile
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,28 +27,20 @@ DWARFED = (3.0, 2.0)
 """A child that reaches this many times farther than its siblings continues a bone; second: one at the bone's tail."""
 
 
-class Ends(NamedTuple):
-    """The chain that a user means."""
-
-    tip: int
-    length: int
-    """Number of bones, counted from the tip up."""
-
-
-def find(figure: Figure, bone: int) -> Ends:
-    """Find the chain that a user means by one of its bones, or by the hand, foot or shoulder at its ends."""
+def find(figure: Figure, bone: int) -> list[int]:
+    """Find the chain, root first, that is meant by one of its bones, or by the hand, foot or shoulder at its ends."""
     limb = limb_of(figure, bone)
     row = free_twin(figure, limb) if limb else _free_part(figure, _row(figure, bone), bone)
     if not figure.is_free(row) and (other := _posed_instead(figure, bone, bool(limb))) is not None:
         return find(figure, other)
-    return Ends(row[-1], len(row))
+    return row
 
 
-def find_above(figure: Figure, tip: int) -> Ends:
-    """Find the chain that ends with exactly this bone."""
+def find_above(figure: Figure, tip: int) -> list[int]:
+    """Find the chain, root first, that ends with exactly this bone."""
     limb = limb_of(figure, tip)
     row = limb if tip in limb else _row(figure, tip)
-    return Ends(tip, row.index(tip) + 1 if tip in row else 1)
+    return row[: row.index(tip) + 1] if tip in row else [tip]
 
 
 def _free_part(figure: Figure, row: list[int], bone: int) -> list[int]:
@@ -83,12 +74,6 @@ def _posed_instead(figure: Figure, bone: int, is_limb: bool) -> int | None:
 # ---- spines and necks
 
 
-def _limb_parents(figure: Figure) -> list[int]:
-    """Return the trunk bones that limbs are attached to, from the root of the skeleton up."""
-    found = {trunk_above(figure, top) for top in tops(figure)} - {-1}
-    return sorted(on_trunk(figure, found), key=figure.depth)
-
-
 def trunk_above(figure: Figure, top: int) -> int:
     """Return the trunk bone that a limb is attached to, given the limb's first bone; -1 if there is none.
 
@@ -108,7 +93,8 @@ def on_trunk(figure: Figure, carrying: set[int]) -> set[int]:
 
 def _trunk(figure: Figure, bone: int) -> list[int] | None:
     """Return the spine or neck that a trunk bone is part of; empty if of none; None if no limbs mark the trunk."""
-    parents = _limb_parents(figure)
+    carrying = {trunk_above(figure, top) for top in tops(figure)} - {-1}
+    parents = sorted(on_trunk(figure, carrying), key=figure.depth)
     if len(parents) < 2:
         return None
     hips, chest = set(figure.up(parents[0])), parents[-1]
@@ -195,7 +181,8 @@ def next_of(figure: Figure, bone: int) -> int | None:
     children = [
         child
         for child in figure.children[bone]
-        if part_of(figure, child) is not Part.HELPER and not _is_copy(figure, bone, child)
+        # In control rigs, deform bones are children of bones in the same place.
+        if part_of(figure, child) is not Part.HELPER and not figure.are_together(child, bone, TWIN)
     ]
     if len(children) > 1:
         same = [child for child in children if stem(figure.labels[child]) == stem(figure.labels[bone])]
@@ -204,12 +191,6 @@ def next_of(figure: Figure, bone: int) -> int | None:
         dwarfs = figure.reaches[far[1]] > DWARFED[at_tail] * figure.reaches[far[0]]
         children = same if len(same) == 1 or not dwarfs else far[1:]
     return children[0] if len(children) == 1 else None
-
-
-def _is_copy(figure: Figure, bone: int, child: int) -> bool:
-    """Return whether a child is in the same place as a bone, like the deform bones of a control rig."""
-    gaps = figure.heads[child] - figure.heads[bone], figure.tails[child] - figure.tails[bone]
-    return float(np.linalg.norm(gaps, axis=1).max()) < TWIN * figure.length(bone)
 
 
 def _go_together(figure: Figure, parent: int, child: int) -> bool:

@@ -86,6 +86,11 @@ class Figure:
         """Distance between the heads of two bones."""
         return float(np.linalg.norm(self.heads[a] - self.heads[b]))
 
+    def are_together(self, a: int, b: int, share: float) -> bool:
+        """Whether both ends of two bones are closer than this share of the length of the second."""
+        gaps = self.heads[a] - self.heads[b], self.tails[a] - self.tails[b]
+        return bool(np.linalg.norm(gaps, axis=1).max() < share * self.length(b))
+
     def up(self, bone: int) -> Iterator[int]:
         """Yield a bone, its parent, and so on to the top."""
         while bone >= 0:
@@ -109,11 +114,6 @@ class Figure:
         while level:
             yield from level
             level = [child for parent in level for child in self.children[parent]]
-
-    def row(self, tip: int, length: int) -> list[int]:
-        """Return the bones of a chain, root first."""
-        above = list(self.up(tip))
-        return above[: length or None][::-1]
 
 
 if TYPE_CHECKING:

@@ -36,9 +36,10 @@ def limb_of(figure: Figure, bone: int) -> list[int]:
     """Return the bones, root first, of the arm or leg that a bone is part, parent or child of; empty if of none."""
     part = part_of(figure, bone)
     if part is Part.GIRDLE:
-        carried = _carried(figure, bone)
-        if not carried:
-            carried = next((own for other in _girdles_like(figure, bone) if (own := _carried(figure, other))), [])
+        # In control rigs, another shoulder in the same place may carry the limb.
+        girdles = (other for other, name in enumerate(figure.labels) if part_in(name) is Part.GIRDLE)
+        alike = (other for other in girdles if figure.are_together(other, bone, TWIN))
+        carried = next(filter(None, (_carried(figure, own) for own in chain([bone], alike))), [])
         is_one = bool(carried) and all(_is_twin(figure, carried[0], other) for other in carried[1:])
         return way_down(figure, carried[0]) if is_one else []
     if part is Part.UNKNOWN:
@@ -130,16 +131,6 @@ def _carried(figure: Figure, girdle: int) -> list[int]:
     own = [child for child in children if top_of(figure, child) == child]
     inner = [child for child in children if part_of(figure, child) is Part.GIRDLE]
     return own or (_carried(figure, inner[0]) if len(inner) == 1 else [])
-
-
-def _girdles_like(figure: Figure, bone: int) -> Iterator[int]:
-    """Yield other shoulders in the same place as one, as in a control rig."""
-    ends = np.array([figure.heads[bone], figure.tails[bone]])
-    for other in range(len(figure.names)):
-        if other != bone and part_in(figure.labels[other]) is Part.GIRDLE:
-            gaps = np.linalg.norm(np.array([figure.heads[other], figure.tails[other]]) - ends, axis=1)
-            if gaps.max() < TWIN * figure.length(bone):
-                yield other
 
 
 def free_twin(figure: Figure, limb: list[int]) -> list[int]:

@@ -97,7 +97,7 @@ class SceneSnapshot:
         """Take a snapshot of a view layer's scene before chains of an armature object are baked."""
         self._view_layer = view_layer
         self._ob = ob
-        scene = self._scene
+        scene = view_layer.id_data
         others = [other for other in registry.live_armatures(scene) if other != ob]
         self._frame = scene.frame_current, scene.frame_subframe
         self._edits = Edits(scene, [ob, *others])
@@ -105,10 +105,6 @@ class SceneSnapshot:
         self.pose = PoseSnapshot(ob)
         """The pose of the armature whose chains are baked."""
         self._others = [PoseSnapshot(other) for other in others]
-
-    @property
-    def _scene(self) -> bpy.types.Scene:
-        return self._view_layer.id_data
 
     def restore(self) -> None:
         """Put everything back that was not deleted meanwhile."""
@@ -125,7 +121,7 @@ class SceneSnapshot:
 
     def show_frame(self) -> None:
         """Go back to the frame, and put back unkeyed edits and the pose of other armatures."""
-        scene = self._scene
+        scene: bpy.types.Scene = self._view_layer.id_data
         frame, subframe = self._frame
         is_current = (scene.frame_current, scene.frame_subframe) == self._frame
         if is_current and not registry.live_armatures(scene):

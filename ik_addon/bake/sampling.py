@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
 import bpy
 import numpy as np
@@ -20,6 +19,7 @@ import numpy as np
 from ..core import channels
 from ..core.channels import Row
 from ..core.skeleton import matrix_array
+from ..core.steps import Result
 from ..live import registry, solving
 from ..live.rig import View
 from ..rig.plan.inputs import MATRIX, Inputs, Numbers
@@ -34,8 +34,6 @@ from ..solve.problem import Floats, Ints
 from .restore import evaluated_for
 from .selection import check_order
 from .solved import Solved
-
-Result = TypeVar("Result")
 
 BATCH = 1000
 """Maximum number of chains times frames solved at once: enough for speed, few enough for caches and cancelling."""

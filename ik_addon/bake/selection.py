@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 
 from ..core import compat
-from ..core.data_paths import BONE_PATH
+from ..core.data_paths import below_bone
 from ..core.settings import chain_of
 from ..core.translation.sentences import UserError, say
 from ..live import registry
@@ -170,10 +170,9 @@ def baked_tips(ob: bpy.types.Object, plan: Plan, tips: Collection[str]) -> list[
     baked = [tip for tip in plan.paths if tip in tips]
     names = {plan.skeleton.names[bone] for tip in baked for bone in plan.paths[tip]}
     for path in animated_paths(ob):
-        match = BONE_PATH.fullmatch(path)
-        if match and match["rest"] == "rotation_mode" and bpy.utils.unescape_identifier(match["name"]) in names:
+        name, rest = below_bone(path)
+        if rest == "rotation_mode" and name in names:
             # Since 4.4 Blender applies F-curves in any order, and setting the mode converts rotations.
-            name = bpy.utils.unescape_identifier(match["name"])
             raise UserError(
                 "The rotation mode of bone '{name}' is animated, "
                 "which makes Blender play rotation keys unreliably. Delete the animation of the mode to bake",

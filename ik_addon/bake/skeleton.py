@@ -226,7 +226,7 @@ def _parent_of(figure: Figure, taken: Sequence[int], found: Mapping[int, int], b
     """
     above = figure.parents[bone]
     while above >= 0:
-        same = [above] if above in taken else [b for b in taken if _is_in_place_of(figure, b, above)]
+        same = [above] if above in taken else [b for b in taken if figure.are_together(b, above, SAME_PLACE)]
         for other in same:
             if bone not in _line(found, other):
                 return other
@@ -240,12 +240,6 @@ def _line(found: Mapping[int, int], bone: int) -> list[int]:
     while found.get(line[-1], -1) >= 0:
         line.append(found[line[-1]])
     return line
-
-
-def _is_in_place_of(figure: Figure, bone: int, other: int) -> bool:
-    size = SAME_PLACE * float(np.linalg.norm(figure.tails[other] - figure.heads[other]))
-    ends = ((figure.heads[bone], figure.heads[other]), (figure.tails[bone], figure.tails[other]))
-    return all(float(np.linalg.norm(a - b)) <= size for a, b in ends)
 
 
 def _root_place(bones: Bones, root: RootMotion | None) -> int:

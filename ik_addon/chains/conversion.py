@@ -14,8 +14,8 @@ import numpy as np
 
 from ..core import channels, compat, key_curve
 from ..core.settings import chain_of
-from ..core.translation.sentences import UserError, say
-from ..core.untyped import Json, Returning, Struct, Value
+from ..core.translation.sentences import say
+from ..core.untyped import Json, Struct, Value
 from ..rig.plan.chain import chain_bones, holding_constraints
 from ..rig.plan.limits import is_free
 from . import end_bone
@@ -153,8 +153,7 @@ def converted_bones(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
 
 def remembered(bone: bpy.types.PoseBone, name: str) -> Value:
     """Return a custom property of a bone; None if it doesn't exist or the add-on didn't write it."""
-    custom: Returning = bone.get
-    found = custom(name)
+    found = bone.get(name)
     try:
         is_ours = _WRITTEN[name](found)
     except (TypeError, KeyError, ValueError):
@@ -268,7 +267,7 @@ def make_chain(source: Source, angle: float) -> list[str]:
 def take_end_rotation(source: Source, depsgraph: bpy.types.Depsgraph) -> dict[str, str]:
     """Let a new chain turn the hand or foot that a Copy Rotation constraint with the same target turned; mute that.
 
-    Returns what `give_end_rotation_back` needs; empty if there is no such constraint.
+    Returns what `give_end_rotation_back` needs; empty if there is no such constraint, or nothing to fit it to.
     """
     tip = source.tip
     chain = chain_of(tip)
@@ -277,9 +276,7 @@ def take_end_rotation(source: Source, depsgraph: bpy.types.Depsgraph) -> dict[st
         return {}
     end, copy = found
     chain.end_bone = end.name
-    try:
-        end_bone.fit(tip, depsgraph)
-    except UserError:
+    if not end_bone.fit(tip, depsgraph):
         chain.end_bone = ""
         return {}
     chain.use_end_rotation = copy.mute = True

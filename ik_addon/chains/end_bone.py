@@ -66,16 +66,14 @@ def turn(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bpy.types.PoseB
     """Make the end bone of a chain turn with the target from their current orientations; return the end bone.
 
     Raises:
-        UserError: if there is no end bone, or it can't be turned; nothing is changed then.
+        UserError: there is no end bone, or it can't be turned; the caller puts settings of the chain back.
     """
     ob, chain = tip.id_data, chain_of(tip)
     end = end_of(tip) or find(ob, chain_bones(tip))
     if end is None:
         raise UserError("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)
-    before = chain.end_bone
     chain.end_bone = end.name
     if not fit(tip, context.evaluated_depsgraph_get()):
-        chain.end_bone = before
         raise UserError("'{end}' or its target is scaled to zero. Reset the scale", end=end.name)
     chain.use_end_rotation = True
     context.view_layer.update()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
-from functools import partial
 from typing import Literal, NamedTuple
 
+import bmesh
 import bpy
 import numpy as np
 from mathutils import Matrix, Vector
@@ -221,6 +221,8 @@ SHAPE = "IK Shape {kind}"
 """Names of the objects that control bones show."""
 AROUND = 16
 """Number of points of a circle."""
+CIRCLES = {"CUBE": "", "SPHERE": "XYZ", "CIRCLE": "X"}
+"""The circles of each kind of shape, by the axes about which one across Z is turned by a right angle."""
 COLORS: dict[int, Palette] = {1: "THEME04", 0: "THEME09", -1: "THEME01"}
 """Bone colors of controls on the left, in the middle and on the right: blue, yellow and red in Blender's themes."""
 LENGTH = 2.0
@@ -405,39 +407,15 @@ def _shape(kind: str) -> bpy.types.Object:
     found = own_object(name)
     if found is not None and has_mark(found, MADE):
         return found
+    wire = bmesh.new()
+    for axis in CIRCLES[kind]:
+        bmesh.ops.create_circle(wire, segments=AROUND, radius=0.5, matrix=Matrix.Rotation(math.radians(90.0), 4, axis))
+    if kind == "CUBE":
+        bmesh.ops.create_cube(wire, size=1.0)
+        bmesh.ops.delete(wire, geom=wire.faces[:], context="FACES_ONLY")
     mesh = bpy.data.meshes.new(name)
-    points, edges = WIRES[kind]()
-    mesh.from_pydata([(0.5 * x, 0.5 * y, 0.5 * z) for x, y, z in points], edges, [])
+    wire.to_mesh(mesh)
+    wire.free()
     made = bpy.data.objects.new(name, mesh)
     set_mark(made, MADE)
     return made
-
-
-Wire = tuple[list[tuple[float, float, float]], list[tuple[int, int]]]
-
-
-def _box() -> Wire:
-    points = [(x, y, z) for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)]
-    return points, [(i, i | bit) for i in range(8) for bit in (1, 2, 4) if not i & bit]
-
-
-def _circles(axes: Iterable[int]) -> Wire:
-    """Return circles across these axes."""
-    points: list[tuple[float, float, float]] = []
-    edges: list[tuple[int, int]] = []
-    for axis in axes:
-        start = len(points)
-        for i in range(AROUND):
-            point = [math.cos(2.0 * math.pi * i / AROUND), math.sin(2.0 * math.pi * i / AROUND)]
-            point.insert(axis, 0.0)
-            points.append((point[0], point[1], point[2]))
-            edges.append((start + i, start + (i + 1) % AROUND))
-    return points, edges
-
-
-WIRES: dict[str, Callable[[], Wire]] = {
-    "CUBE": _box,
-    "SPHERE": partial(_circles, (0, 1, 2)),
-    "CIRCLE": partial(_circles, (1,)),
-}
-"""The wires of each kind of control."""

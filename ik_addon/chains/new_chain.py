@@ -278,20 +278,11 @@ def _middle(limb: Limb, bones: list[bpy.types.PoseBone]) -> int | None:
 
 
 def _bend(limb: Limb, middle: int, side: Floats) -> Floats:
-    """Return the unit vector (3,) from the line between root and tip in which the middle joint bends.
-
-    It points to the bend side (3,). Without a side it points where the limb is bent; a straight limb bends by a
-    positive rotation about the X axis of its root bone, as in the solver.
-    """
+    """Return the unit vector (3,) from the line between root and tip in which the middle joint bends to a side (3,)."""
     line, upper = unit(limb.line), limb.joints[middle] - limb.joints[0]
     across = (upper - upper.dot(line) * line) / limb.length
     own = unit(np.cross(line, np.cross(limb.frames[0].dot(side), upper)))
-    if np.linalg.norm(across) >= STRAIGHT and across.dot(own) >= 0.0:
-        return unit(across)
-    if own.any():
-        return own
-    across = np.cross(line, limb.frames[0, :, 0])
-    return unit(across) if np.linalg.norm(across) > STRAIGHT else np.array(Vector(line.tolist()).orthogonal())
+    return unit(across) if np.linalg.norm(across) >= STRAIGHT and across.dot(own) >= 0.0 else own
 
 
 def _pole_angle(

@@ -195,7 +195,7 @@ def _places(bones: Sequence[bpy.types.PoseBone], count: int, spread: bool) -> li
         after = range(row.index(limb[-1]) + 1, len(bones))
         rest = {i: min(i - after.start + 2, count - 1) for i in after}
         return [{row.index(limb[0]): 0, elbow: min(1, count - 1), **rest}.get(i) for i in range(len(bones))]
-    above = len(bones) - min(chain_ends.find_above(figure, row[-1]).length, len(bones))
+    above = len(bones) - min(len(chain_ends.find_above(figure, row[-1])), len(bones))
     return [None if i < above else min(i - above, count - 1) for i in range(len(bones))]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import bpy
 
-from ..core.untyped import Json, Returning, Struct
+from ..core.untyped import Json, Struct
 from . import exits
 from .exits import CommandError, GoOn, InterruptError, complain
 from .one_file import NAME, as_text, bake_shot
@@ -151,8 +151,7 @@ _registered: Struct = None
 def register() -> None:
     """Register the command with Blender."""
     global _registered
-    add: Returning = bpy.utils.register_cli_command
-    _registered = add(NAME, main)
+    _registered = bpy.utils.register_cli_command(NAME, main)
 
 
 def unregister() -> None:

@@ -8,8 +8,8 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TypeVar
 
+from ..core.steps import Result
 from ..core.translation.sentences import UserError
 
 DONE, MISSED, REFUSED, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 130
@@ -18,8 +18,6 @@ not everything that was requested was done; Ctrl-C, nothing was written. See doc
 
 GoOn = Callable[[], None]
 """Raises `InterruptError` if Ctrl-C was pressed."""
-
-Result = TypeVar("Result")
 
 
 class CommandError(Exception):

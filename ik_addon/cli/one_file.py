@@ -9,7 +9,7 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -20,7 +20,7 @@ from ..bake.selection import time_scale
 from ..core import contact_keys
 from ..core.keyframes import use_new_action
 from ..core.settings import chain_of
-from ..core.steps import finished
+from ..core.steps import Result, finished
 from ..core.untyped import Json
 from ..feet import find_contacts, ground_object
 from ..feet.pivots import is_of_leg
@@ -41,8 +41,6 @@ from .outputs import Files, Filling, Output
 from .plots import Tracks
 
 NAME = "ik_bake"
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)

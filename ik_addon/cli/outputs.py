@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
 import bpy
 
 from ..bake import skeleton
-from ..core.untyped import Json, Returning
+from ..core.untyped import Json
 from .exits import CommandError, GoOn, complain
 
 
@@ -65,19 +66,19 @@ class Output:
         """Write a text to the temporary file."""
         self.new.write_text(text, encoding="utf-8")
 
-    def put_in_place(self, backup: Path | None = None) -> None:
-        """Replace the file with what was written, keeping the old one as `backup` if given; all or nothing.
+    def put_in_place(self, *, with_backup: bool = False) -> None:
+        """Replace the file with what was written, keeping the old one as Blender does if asked; all or nothing.
 
         Raises:
             OSError: nothing was replaced.
         """
-        kept = backup is not None and self.path.exists()
-        if backup is not None and kept:
+        backup = self.path.with_name(f"{self.path.name}1") if with_backup and self.path.exists() else None
+        if backup is not None:
             self.path.replace(backup)
         try:
             self.new.replace(self.path)
         except OSError:
-            if backup is not None and kept:
+            if backup is not None:
                 backup.replace(self.path)
             raise
 
@@ -111,9 +112,8 @@ def _save_open_file(blend: Output) -> None:
 
 def _is_whole(path: Path) -> bool:
     """Whether Blender can read the current scene from a file."""
-    load: Returning = bpy.data.libraries.load
     try:
-        with load(str(path)) as (found, _wanted):
+        with bpy.data.libraries.load(str(path)) as (found, _wanted):
             return bpy.context.scene.name in found.scenes
     except OSError:
         return False
@@ -173,18 +173,15 @@ class Files:
         Raises:
             CommandError, OSError, RuntimeError: nothing was written.
         """
-        others = [*further]
-        if self._report is not None:
-            others.append((self._report, lambda output: output.fill(report)))
+        result: list[Filling] = [] if self._output is None else [(self._output, _save_open_file)]
+        others = [*further] if self._report is None else [*further, (self._report, partial(Output.fill, text=report))]
         try:
-            if self._output is not None:
-                _save_open_file(self._output)
-            for other, fill in others:
-                fill(other)
+            for output, fill in (*result, *others):
+                fill(output)
             go_on()
             return self._put_in_place([other for other, _ in others])
         finally:
-            for output in filter(None, (self._output, *(other for other, _ in others))):
+            for output, _ in (*result, *others):
                 output.discard()
 
     def _put_in_place(self, others: Sequence[Output]) -> bool:
@@ -195,9 +192,8 @@ class Files:
         """
         output = self._output
         if output is not None:
-            backups = bpy.context.preferences.filepaths
-            keep = self._overwrite and backups.save_version > 0
-            output.put_in_place(Path(f"{output.path}1") if keep else None)
+            keeps = bpy.context.preferences.filepaths.save_version > 0
+            output.put_in_place(with_backup=self._overwrite and keeps)
         is_complete = True
         for other in others:
             try:

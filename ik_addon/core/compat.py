@@ -51,11 +51,11 @@ def _selected(bone: bpy.types.PoseBone) -> Struct:
     return bone if SELECTS_POSE_BONES else bone.bone
 
 
-def select_bone(ob: bpy.types.Object, bone: bpy.types.PoseBone, *, extend: bool = False) -> None:
-    """Select a bone of an armature object and make it active; deselect all others unless `extend` is set."""
-    for other in ob.pose.bones:
+def select_bone(bone: bpy.types.PoseBone, *, extend: bool = False) -> None:
+    """Select a bone and make it active; deselect all others of its armature object unless `extend` is set."""
+    for other in bone.id_data.pose.bones:
         set_selected(other, to=other == bone or (extend and is_selected(other)))
-    ob.data.bones.active = bone.bone
+    bone.id_data.data.bones.active = bone.bone
 
 
 class CurveOwner(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 
 import bpy
@@ -12,7 +12,7 @@ from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats, Ints
 from . import compat, keyframes
 from .chain_settings import CONTACTS
-from .key_curve import SAME_FRAME, enum_value, read_keys, write_keys
+from .key_curve import SAME_FRAME, read_keys
 from .keyframes import Channel, write_channels
 from .settings import chain_of
 
@@ -49,38 +49,18 @@ def write(tip: bpy.types.PoseBone, contacts: Bools, times: Floats, undo: ExitSta
         The number of keys written. `undo` takes them back.
     """
     values = np.array(list(FLAGS.values())).dot(contacts)
-    changes = np.append(0, 1 + np.flatnonzero(np.diff(values)))
-    last = len(times) - 1
-    places = np.unique(np.append(changes, last))
-    _key(tip, values[places], times[places], undo)
-    return len(places)
+    kept = np.append(True, np.diff(values) != 0)
+    kept[-1] = True
+    undo.callback(_key(tip, values[kept], times[kept]))
+    return int(kept.sum())
 
 
-def _key(tip: bpy.types.PoseBone, values: Ints, times: Floats, undo: ExitStack) -> None:
-    """Key values at ascending times, constant until the next one."""
-    undo.callback(write_channels(tip.id_data, [channel(tip, values.astype(np.float64))], times))
-    hold(tip, times)
+def _key(tip: bpy.types.PoseBone, values: Ints, times: Floats) -> Callable[[], None]:
+    """Key values at ascending times, constant until the next one, as Blender keys on/off values; return the undo."""
+    return write_channels(tip.id_data, [channel(tip, values.astype(np.float64))], times, holds=True)
 
 
-def hold(tip: bpy.types.PoseBone, times: Sequence[float] | Floats) -> None:
-    """Give the keys at these times constant interpolation, as Blender does for on/off values."""
-    curve = curve_of(tip)
-    assert curve is not None, "it has keys"
-    keys = read_keys(curve)
-    at = np.abs(keys["co"][:, :1] - np.array(times)[None]).min(axis=1) <= SAME_FRAME
-    keys["interpolation"][at] = enum_value("interpolation", "CONSTANT")
-    write_keys(curve, keys)
-
-
-def mark(
-    tip: bpy.types.PoseBone,
-    names: Collection[str],
-    span: tuple[float, float],
-    frame: float,
-    undo: ExitStack,
-    *,
-    on: bool,
-) -> None:
+def mark(tip: bpy.types.PoseBone, names: Collection[str], span: tuple[float, float], frame: float, *, on: bool) -> None:
     """Key contacts on or off over a span of time; they stay as they were before and after it.
 
     Args:
@@ -88,7 +68,6 @@ def mark(
         names: the contacts to key.
         span: first time, and the time after the last; either may be infinite.
         frame: the length of a frame, in times of the action.
-        undo: takes the keys back.
         on: whether the contacts touch.
 
     Raises:
@@ -109,7 +88,7 @@ def mark(
     values = np.array(list(FLAGS.values())).dot(contacts)
     kept = np.append(True, np.diff(values) != 0) | (times < start - 1.5 * frame) | (times > end + SAME_FRAME)
     kept[-1] = True
-    _key(tip, values[kept], times[kept], undo)
+    _key(tip, values[kept], times[kept])
 
 
 def whole(tip: bpy.types.PoseBone, time: float) -> tuple[float, float] | None:

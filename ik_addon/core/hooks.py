@@ -12,8 +12,6 @@ log = logging.getLogger(__name__)
 
 Handler = Callable[..., None]
 _ours: list[tuple[str, Handler]] = []
-_lists: dict[str, None] = {}
-"""The names of the lists with ours, in order."""
 _seen: list[tuple[int, Handler | None]] = []
 """The length and the last entry of each list with ours when none of ours was missing."""
 on_put_back: list[Callable[[], None]] = []
@@ -27,7 +25,6 @@ def join(module: object) -> None:
     for name, handler in getattr(module, "HANDLERS", ()):
         getattr(bpy.app.handlers, name).append(handler)
         _ours.append((name, handler))
-        _lists[name] = None
 
 
 def leave(module: object) -> None:
@@ -39,8 +36,6 @@ def leave(module: object) -> None:
         entries: list[Handler] = getattr(bpy.app.handlers, name)
         if handler in entries:
             entries.remove(handler)
-        if name not in dict(_ours):
-            del _lists[name]
 
 
 @contextmanager
@@ -66,7 +61,7 @@ def keep_last(name: str) -> None:
 def put_back() -> None:
     """Add missing handlers again. Called by whatever may still be called: other handlers, and each redraw."""
     global _seen
-    lists: list[list[Handler]] = [getattr(bpy.app.handlers, name) for name in _lists]
+    lists: list[list[Handler]] = [getattr(bpy.app.handlers, name) for name in dict(_ours)]
     seen = [(len(entries), entries[-1] if entries else None) for entries in lists]
     if seen == _seen:
         return  # whoever clears a list leaves another length, or another last entry

@@ -14,7 +14,7 @@ from . import compat
 from .key_curve import FIELDS, LEAVING, SAME_FRAME, Keys, enum_value, new_keys, read_keys, split, write_keys
 from .steps import finished
 from .translation.sentences import UserError, say
-from .untyped import Column
+from .untyped import Column, Value
 
 FRESH = ("interpolation", "select_control_point", "select_left_handle", "select_right_handle", *LEAVING[2:])
 """Attributes, besides positions, whose values in Blender's new keyframes differ from those of a bake."""
@@ -49,25 +49,26 @@ class Channel:
 
 
 def write_channels(
-    ob: bpy.types.Object, channels: Sequence[Channel], frames: Floats, *, new_action: bool = False
+    ob: bpy.types.Object, channels: Sequence[Channel], frames: Floats, **options: Value
 ) -> Callable[[], None]:
-    """Run all of `writing` at once."""
-    return finished(writing(ob, channels, frames, new_action=new_action))
+    """Run all of `writing` at once, with its options."""
+    return finished(writing(ob, channels, frames, **options))
 
 
 def writing(
-    ob: bpy.types.Object, channels: Sequence[Channel], frames: Floats, *, new_action: bool = False
+    ob: bpy.types.Object, channels: Sequence[Channel], frames: Floats, *, new_action: bool = False, holds: bool = False
 ) -> Generator[float, None, Callable[[], None]]:
     """Key channels at ascending `frames` (F,), replacing keys in their range; yields progress (0 to 1).
 
     Keys outside the range stay exactly as they are, and so does the curve between them. With `new_action`, the keys go
-    into a copy of the object's action, and the original action keeps its keys.
+    into a copy of the object's action, and the original action keeps its keys. Curves are straight if every frame has
+    a key, smooth if not, and with `holds` constant from key to key.
 
     Returns a function that restores everything as it was. If an exception is raised, or the generator is closed,
     everything is already restored.
     """
     check(ob, channels, new_action=new_action)
-    keys = _keys_at(frames)
+    keys = _keys_at(frames, holds=holds)
     some = max(1, AT_ONCE // len(frames))
     with ExitStack() as undo:
         if new_action:
@@ -164,12 +165,13 @@ def _check_action(ob: bpy.types.Object, data: bpy.types.AnimData, new_action: bo
         raise UserError(shared, action=data.action.name, other=others[0].name)
 
 
-def _keys_at(frames: Floats) -> Keys:
-    """Keys at frames (F,) with the value 0: linear if every frame has a key, smooth otherwise."""
+def _keys_at(frames: Floats, *, holds: bool) -> Keys:
+    """Keys at frames (F,) with the value 0."""
     if not (np.diff(frames) > SAME_FRAME).all():
         raise ValueError("The frames to key must ascend")
     every_frame = len(frames) > 1 and np.diff(frames).max() <= 1.0
-    return new_keys(np.stack([frames, np.zeros(len(frames))], axis=1), "LINEAR" if every_frame else "BEZIER")
+    interpolation = "CONSTANT" if holds else "LINEAR" if every_frame else "BEZIER"
+    return new_keys(np.stack([frames, np.zeros(len(frames))], axis=1), interpolation)
 
 
 def _check_values(ob: bpy.types.Object, keys: Keys, channels: Sequence[Channel]) -> None:

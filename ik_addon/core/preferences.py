@@ -112,7 +112,6 @@ def tab() -> str:
 def _defaults() -> SimpleNamespace:
     found = {}
     for setting in IKAddonPreferences.bl_rna.properties:
-        named = setting
-        default = "default_array" if getattr(named, "is_array", False) else "default"
-        found[named.identifier] = getattr(named, default, None)
+        default = "default_array" if getattr(setting, "is_array", False) else "default"
+        found[setting.identifier] = getattr(setting, default, None)
     return SimpleNamespace(is_property_set=lambda _name: False, **found)

@@ -301,7 +301,7 @@ def after_undo(_file: object, _unused: object = None) -> None:
 @persistent
 def after_load(_file: object, _unused: object = None) -> None:
     """Forget what was read from another file, and check all armature objects of this one."""
-    clear()
+    unregister()
     after_undo(_file)
 
 
@@ -323,15 +323,10 @@ def _forget_deleted() -> None:
         _plain.pop(uid, None)
 
 
-def clear() -> None:
+def unregister() -> None:
     """Forget what was read from the file."""
     for memory in (_read, _plain, _changed):
         memory.clear()
-
-
-def unregister() -> None:
-    """Forget what was read from the file."""
-    clear()
 
 
 LISTENERS = ((chain_settings.on_set, _setting_set),)

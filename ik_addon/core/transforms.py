@@ -31,19 +31,15 @@ def rotations(values: Floats | Row, mode: str) -> Floats:
     """Rotation matrices (..., 3, 3) of a rotation channel (..., 3 or 4) in a rotation mode."""
     q = values.astype(np.float64) if mode == "QUATERNION" else quaternions(values, mode)
     squares = (q * q).sum(axis=-1, keepdims=True)
-    if not squares.all():  # as in `quaternions`
-        return rotations(quaternions(values, mode), mode)
+    if not squares.all():  # Blender takes a quaternion of zero length for half a turn about X
+        q, squares = np.where(squares > 0.0, q, [0.0, 1.0, 0.0, 0.0]), np.where(squares > 0.0, squares, 1.0)
     products = q[..., :, None] * (q / squares)[..., None, :]
     return np.asarray((products.reshape(*q.shape[:-1], 16) @ _ENTRIES).reshape(*q.shape[:-1], 3, 3))
 
 
 def quaternions(values: Floats | Row, mode: str) -> Floats:
-    """Unit quaternions (..., 4) of a rotation channel (..., 3 or 4) in a rotation mode."""
+    """Unit quaternions (..., 4) of a rotation channel (..., 3 or 4) in another rotation mode than quaternions."""
     values = values.astype(np.float64)
-    if mode == "QUATERNION":
-        length = np.linalg.norm(values, axis=-1, keepdims=True)
-        # For a quaternion of zero length Blender uses half a turn about X.
-        return np.where(length > 0.0, values / np.where(length > 0.0, length, 1.0), [0.0, 1.0, 0.0, 0.0])
     half = 0.5 * values
     if mode == "AXIS_ANGLE":
         length = np.linalg.norm(values[..., 1:], axis=-1, keepdims=True)

@@ -15,8 +15,6 @@ Declared = Any
 """A property that a function declares: Blender reads the call itself, to which the stubs give no type."""
 Versioned = Any
 """An action, its slots, layers and what is in them: other versions of Blender have other attributes."""
-Returning = Any
-"""A function of Blender that returns something, of which the stubs say nothing."""
 Shaped = Any
 """A number, or an array of as many as it is computed from."""
 Column = NDArray[Any]

@@ -237,7 +237,7 @@ class BodyDrag:
             Messages about changes that will not stay.
 
         Raises:
-            KeysError: the keys in the range can't be written.
+            UserError: the keys in the range can't be written.
         """
         remarks = []
         if self._ask.without_pins is Free.FEET and not (self._pinned or self._tips or self._ask.length):

@@ -131,16 +131,11 @@ class Extent:
 
 def _connected(ob: bpy.types.Object, figure: Figure, row: Sequence[int]) -> int:
     """Return how many bones at the start of an upward row are connected to one another."""
-    for count, bone in enumerate(row, 1):
-        if not ob.data.bones[figure.names[bone]].use_connect:
-            return count
-    return len(row)
+    loose = (count for count, bone in enumerate(row, 1) if not ob.data.bones[figure.names[bone]].use_connect)
+    return next(loose, len(row))
 
 
 def _movable(ob: bpy.types.Object, figure: Figure, root: int) -> str:
-    """Return the first bone from the root up that can move; empty if there is none."""
-    for bone in figure.up(root):
-        data = ob.data.bones[figure.names[bone]]
-        if data.parent is None or not data.use_connect:  # a connected bone can't move away from its parent
-            return figure.names[bone]
-    return ""
+    """Return the first bone from the root up that can move: a connected bone can't move away from its parent."""
+    above = (ob.data.bones[figure.names[bone]] for bone in figure.up(root))
+    return next(bone.name for bone in above if bone.parent is None or not bone.use_connect)

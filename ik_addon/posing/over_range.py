@@ -122,7 +122,7 @@ class BodyRange:
             Sentences about what does not hold.
 
         Raises:
-            KeysError: keys can't be written.
+            UserError: keys can't be written.
         """
         dragged, stand = self._dragged, self._dragged.stand
         for spread in self._targets:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum
 
 import bpy
 
@@ -13,13 +12,8 @@ from ..core.constraints import steered_bones
 from ..core.settings import chain_of, has_settings
 
 FLAGS = frozenset(("LOCATION", "ROTATION"))
-
-
-class Extremities(Enum):
-    """The ends of limbs that can be pinned together."""
-
-    FEET = "FEET"
-    HANDS = "HANDS"
+EXTREMITIES = {"FEET": feet_of, "HANDS": hands_of}
+"""Finds the ends of limbs that can be pinned together."""
 
 
 def stored_pins(ob: bpy.types.Object) -> dict[str, frozenset[str]]:
@@ -44,8 +38,7 @@ def image_of(ob: bpy.types.Object, name: str) -> str:
     return other if other != name and other in ob.pose.bones else ""
 
 
-def extremities(ob: bpy.types.Object, which: Extremities) -> list[str]:
-    """Return the feet or the hands of a figure, by name."""
+def extremities(ob: bpy.types.Object, which: str) -> list[str]:
+    """Return the `EXTREMITIES` of a figure, by name."""
     figure = Figure.of(ob, steered_bones(ob))
-    found = feet_of(figure) if which is Extremities.FEET else hands_of(figure)
-    return [figure.names[bone] for bone in found]
+    return [figure.names[bone] for bone in EXTREMITIES[which](figure)]

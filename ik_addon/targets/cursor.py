@@ -16,7 +16,7 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ..core import interruption
 from ..core.goals import Goal
-from ..core.untyped import Returning, Struct
+from ..core.untyped import Struct
 from ..live import registry
 from .edit_range import EditRange
 from .edits import last_operator
@@ -202,8 +202,7 @@ def register() -> None:
     """Add the property that moves the cursor to Blender's other transform operators."""
     for properties in _settings_of_others():
         if SETTING not in properties.bl_rna.properties:
-            make: Returning = BoolProperty
-            setattr(properties, SETTING, make(name="Transform Cursor", options={"HIDDEN", "SKIP_SAVE"}))
+            setattr(properties, SETTING, BoolProperty(name="Transform Cursor", options={"HIDDEN", "SKIP_SAVE"}))
 
 
 def unregister() -> None:

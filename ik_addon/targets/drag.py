@@ -112,7 +112,7 @@ class Drag:
             Sentences about problems with the chain.
 
         Raises:
-            KeysError: the keys in the range can't be written.
+            UserError: the keys in the range can't be written.
         """
         with ExitStack() as undo:
             moved = [replace(handle.goal, turns=handle.rotation_field in handle.moved) for handle in self._handles]

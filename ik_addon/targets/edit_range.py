@@ -89,7 +89,7 @@ class Spread:
             rows: (F, 17) what keys on `frames` get; None: their share of the change.
 
         Raises:
-            KeysError: keys can't be written.
+            UserError: keys can't be written.
         """
         own, after = list(self.curves), self.goal.row() if after is None else after
         if rows is None and not self._is_begun and is_same(after[own], self.before[own]).all():

@@ -198,7 +198,9 @@ def switch(context: bpy.types.Context, tip: bpy.types.PoseBone, goal: Goal, spac
     Raises:
         UserError: the goal can't be switched; nothing has changed.
     """
-    _check(goal, space)
+    goal.check_movable()
+    if follows(space, goal):
+        raise UserError("{space} itself follows '{goal}'. Pick another space", space=space.name, goal=goal.name)
     ob, name, view_layer, scene = tip.id_data, tip.name, context.view_layer, context.scene
     view_layer.update()
     scale = time_scale(scene)
@@ -238,13 +240,6 @@ def switch(context: bpy.types.Context, tip: bpy.types.PoseBone, goal: Goal, spac
         old.remove()
     view_layer.update()
     return len(later)
-
-
-def _check(goal: Goal, space: Space) -> None:
-    """Raise `UserError` if a goal can't be switched to a space."""
-    goal.check_movable()
-    if follows(space, goal):
-        raise UserError("{space} itself follows '{goal}'. Pick another space", space=space.name, goal=goal.name)
 
 
 def _turn_parent(context: bpy.types.Context, goal: Goal, before: float, undo: ExitStack) -> None:

@@ -12,14 +12,13 @@ import bpy
 from mathutils import Matrix, Vector
 
 from ..core.preferences import preferences
-from ..core.settings import chain_of, goal_of, overlay_of
+from ..core.settings import ROLES, chain_of, goal_of, overlay_of
 from ..rig.plan.chain import takes_orientation, tips
 from ..rig.plan.presence import why_closed
 from ..targets import cursor
 from .operators.active import active_chain, obstacle
 from .operators.body import is_in_hand
 
-ROLES = ("target", "pole")
 RING, RING_OF_ACTIVE = 0.11, 0.14
 """Radii, in Blender's gizmo units."""
 DIAL = 0.55

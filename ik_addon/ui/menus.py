@@ -20,81 +20,74 @@ class IK_ADDON_MT_pie(bpy.types.Menu):
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the entries in Blender's order for pie menus: W, E, S, N, NW, NE, SW, SE."""
         pie = self.layout.menu_pie()
-        pie.operator("ik_addon.solve", icon="CON_KINEMATIC")
+        pie.operator(PIE[0], icon=ICONS[PIE[0]])
         if obstacle(context):
             pie.separator()
         else:
             live = object_of(armature(context))
             pie.prop(live, "live", toggle=True, icon="PAUSE" if live.live else "PLAY")
-        pie.operator("ik_addon.drag_target", icon="VIEW_PAN")
-        pie.operator("ik_addon.chain_add", icon="ADD")
-        pie.operator("ik_addon.select_controls", icon="RESTRICT_SELECT_OFF")
-        pie.operator("ik_addon.key_controls", icon="KEYINGSET")
-        pie.operator("ik_addon.switch_ik_fk", icon="UV_SYNC_SELECT")
-        pie.operator("ik_addon.snap_target", icon="SNAP_ON")
+        for operator in PIE[1:]:
+            pie.operator(operator, icon=ICONS[operator])
 
 
-Entry = tuple[str, Any]
-"""The identifier of an operator, and its icon."""
-
+ENTRIES: tuple[dict[str, Any], ...] = (
+    {
+        "ik_addon.chain_add": "ADD",
+        "ik_addon.character_setup": "OUTLINER_OB_ARMATURE",
+        "ik_addon.mirror_chain": "MOD_MIRROR",
+        "ik_addon.chain_remove": "REMOVE",
+    },
+    {
+        "ik_addon.drag_target": "VIEW_PAN",
+        "ik_addon.solve": "CON_KINEMATIC",
+        "ik_addon.restore_pose": "LOOP_BACK",
+        "ik_addon.bake": "KEYFRAME_HLT",
+    },
+    {
+        "ik_addon.switch_ik_fk": "UV_SYNC_SELECT",
+        "ik_addon.snap_target": "SNAP_ON",
+        "ik_addon.apply_pose": "ARMATURE_DATA",
+        "ik_addon.switch_space": "CON_CHILDOF",
+    },
+    {"ik_addon.select_controls": "RESTRICT_SELECT_OFF", "ik_addon.key_controls": "KEYINGSET"},
+    {
+        "ik_addon.flip_bend": "ARROW_LEFTRIGHT",
+        "ik_addon.find_bend_side": "VIEWZOOM",
+        "ik_addon.follow_rotation": "CON_ROTLIKE",
+    },
+    {"ik_addon.pose_body": "MOD_ARMATURE", "ik_addon.pin": "PINNED", "ik_addon.pin_release": "UNPINNED"},
+    {
+        "ik_addon.find_contacts": "VIEWZOOM",
+        "ik_addon.mark_contact": "KEYFRAME",
+        "ik_addon.remove_contact": "X",
+        "ik_addon.find_pivots": "ORIENTATION_LOCAL",
+        "ik_addon.plant": "SNAP_FACE",
+        "ik_addon.bake_skeleton": "EXPORT",
+    },
+    {"ik_addon.limit_from_pose": "POSE_HLT", "ik_addon.limits_copy": "PASTEDOWN"},
+    {"ik_addon.convert_constraints": "CON_KINEMATIC", "ik_addon.restore_constraints": "LOOP_BACK"},
+)
+"""The entries of Pose > IK Chains in groups, each an operator with its icon; Blender's menu search finds them here."""
+ICONS = {operator: icon for group in ENTRIES for operator, icon in group.items()}
+PIE = (
+    *("ik_addon.solve", "ik_addon.drag_target", "ik_addon.chain_add", "ik_addon.select_controls"),
+    *("ik_addon.key_controls", "ik_addon.switch_ik_fk", "ik_addon.snap_target"),
+)
+"""Entries of the pie menu, beside Live in second place."""
 CHAIN = (
-    ("ik_addon.drag_target", "VIEW_PAN"),
-    ("ik_addon.flip_bend", "ARROW_LEFTRIGHT"),
-    ("ik_addon.switch_ik_fk", "UV_SYNC_SELECT"),
-    ("ik_addon.snap_target", "SNAP_ON"),
-    ("ik_addon.apply_pose", "ARMATURE_DATA"),
-    ("ik_addon.switch_space", "CON_CHILDOF"),
-    ("ik_addon.mirror_chain", "MOD_MIRROR"),
-    ("ik_addon.chain_remove", "REMOVE"),
+    *("ik_addon.drag_target", "ik_addon.flip_bend", "ik_addon.switch_ik_fk", "ik_addon.snap_target"),
+    *("ik_addon.apply_pose", "ik_addon.switch_space", "ik_addon.mirror_chain", "ik_addon.chain_remove"),
 )
 """Context menu entries for a bone of a chain."""
-NEW_CHAIN: tuple[Entry, ...] = (("ik_addon.chain_add", "ADD"),)
+NEW_CHAIN = ("ik_addon.chain_add",)
 """Context menu entries for any other bone."""
-ENTRIES: tuple[tuple[Entry, ...], ...] = (
-    (
-        ("ik_addon.chain_add", "ADD"),
-        ("ik_addon.character_setup", "OUTLINER_OB_ARMATURE"),
-        ("ik_addon.mirror_chain", "MOD_MIRROR"),
-        ("ik_addon.chain_remove", "REMOVE"),
-    ),
-    (
-        ("ik_addon.drag_target", "VIEW_PAN"),
-        ("ik_addon.solve", "CON_KINEMATIC"),
-        ("ik_addon.restore_pose", "LOOP_BACK"),
-        ("ik_addon.bake", "KEYFRAME_HLT"),
-    ),
-    (
-        ("ik_addon.switch_ik_fk", "UV_SYNC_SELECT"),
-        ("ik_addon.snap_target", "SNAP_ON"),
-        ("ik_addon.apply_pose", "ARMATURE_DATA"),
-        ("ik_addon.switch_space", "CON_CHILDOF"),
-    ),
-    (("ik_addon.select_controls", "RESTRICT_SELECT_OFF"), ("ik_addon.key_controls", "KEYINGSET")),
-    (
-        ("ik_addon.flip_bend", "ARROW_LEFTRIGHT"),
-        ("ik_addon.find_bend_side", "VIEWZOOM"),
-        ("ik_addon.follow_rotation", "CON_ROTLIKE"),
-    ),
-    (("ik_addon.pose_body", "MOD_ARMATURE"), ("ik_addon.pin", "PINNED"), ("ik_addon.pin_release", "UNPINNED")),
-    (
-        ("ik_addon.find_contacts", "VIEWZOOM"),
-        ("ik_addon.mark_contact", "KEYFRAME"),
-        ("ik_addon.remove_contact", "X"),
-        ("ik_addon.find_pivots", "ORIENTATION_LOCAL"),
-        ("ik_addon.plant", "SNAP_FACE"),
-        ("ik_addon.bake_skeleton", "EXPORT"),
-    ),
-    (("ik_addon.limit_from_pose", "POSE_HLT"), ("ik_addon.limits_copy", "PASTEDOWN")),
-    (("ik_addon.convert_constraints", "CON_KINEMATIC"), ("ik_addon.restore_constraints", "LOOP_BACK")),
-)
-"""The entries of Pose > IK Chains in groups; Blender's menu search finds operators here."""
 
 
-def draw_entries(layout: bpy.types.UILayout, entries: Iterable[Entry]) -> None:
+def draw_entries(layout: bpy.types.UILayout, entries: Iterable[str]) -> None:
     """Draw operators into a menu so that they open dialogs and follow the mouse, unlike in scripts."""
     layout.operator_context = "INVOKE_DEFAULT"
-    for operator, icon in entries:
-        layout.operator(operator, icon=icon)
+    for operator in entries:
+        layout.operator(operator, icon=ICONS[operator])
 
 
 class IK_ADDON_MT_pose(bpy.types.Menu):

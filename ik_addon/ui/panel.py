@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
 import bpy
+from bpy.props import IntProperty
 
 from ..core.preferences import PACKAGE
 from ..core.translation.sentences import say
@@ -60,6 +61,14 @@ class FoldedPanel(ArmaturePanel):
 def is_chained(context: bpy.types.Context, ob: bpy.types.Object) -> bool:
     """Whether an armature has chains."""
     return kept(context, ob, "chained", lambda: bool(tips(ob)))
+
+
+def draw_aside(layout: bpy.types.UILayout, text: str) -> None:
+    """Draw a dimmed text at the right."""
+    aside = layout.row()
+    aside.alignment = "RIGHT"
+    aside.active = False
+    aside.label(text=text, translate=False)
 
 
 class BoneList(bpy.types.UIList):
@@ -126,8 +135,7 @@ class BoneList(bpy.types.UIList):
             if 0 <= index < len(bones):
                 cls.choose(bones[index])
 
-        properties: Any = bpy.props
-        made = properties.IntProperty(name=cls.label, description=cls.description, get=get, set=choose)
+        made = IntProperty(name=cls.label, description=cls.description, get=get, set=choose)
         setattr(bpy.types.WindowManager, cls.row, made)
 
     @classmethod
@@ -191,11 +199,6 @@ def _draw_again() -> None:
     """Draw sidebars that show what may be old by now."""
     for window in bpy.context.window_manager.windows:
         redraw_sidebars(window.screen)
-
-
-def register() -> None:
-    """Begin with nothing."""
-    _kept.clear()
 
 
 def unregister() -> None:

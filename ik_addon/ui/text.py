@@ -123,5 +123,4 @@ def draw_message(
 def _width_in(context: bpy.types.Context) -> Callable[[str], float]:
     """Return a function that measures the width of text at the size panels use."""
     blf.size(FONT, context.preferences.ui_styles[0].widget.points * context.preferences.system.ui_scale)
-    dimensions: Any = blf.dimensions  # the stubs declare no return value
-    return lambda text: dimensions(FONT, text)[0]
+    return lambda text: blf.dimensions(FONT, text)[0]

@@ -55,8 +55,7 @@ def meant(ob: bpy.types.Object) -> Callable[[str], list[str]]:
     figure = import_module(f"{extension}.anatomy.figure").Figure.of(ob, constraints.steered_bones(ob))
 
     def found(bone: str) -> list[str]:
-        row = figure.row(*ends.find(figure, figure.names.index(bone)))
-        return [figure.names[i] for i in row]
+        return [figure.names[i] for i in ends.find(figure, figure.names.index(bone))]
 
     return found
 

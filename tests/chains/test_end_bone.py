@@ -340,20 +340,19 @@ def test_a_foot_keeps_its_animation_where_the_ik_constraint_is_not_always_on(swi
         assert turn_between(own, before[frame]) < TURN, frame
 
 
-@pytest.mark.parametrize("hindrance", ["influence", "axis", "target", "space", "apart"])
+@pytest.mark.parametrize("hindrance", ["influence", "use_y", "subtarget", "space", "apart", "no axes"])
 def test_a_copy_rotation_unlike_end_rotation_stays(hindrance: str) -> None:
     ob, copy = constrained()
-    if hindrance == "influence":
-        copy.influence = 0.5
-    elif hindrance == "axis":
-        copy.use_y = False
-    elif hindrance == "target":
-        copy.subtarget = "hips"
+    values = {"influence": 0.5, "use_y": False, "subtarget": "hips"}
+    if hindrance in values:
+        setattr(copy, hindrance, values[hindrance])
     elif hindrance == "apart":
         with rigs.edit_mode(ob) as bones:
             bones["foot.L"].use_connect = False
             bones["foot.L"].head.x += 0.01
         copy = ob.pose.bones["foot.L"].constraints[0]
+    elif hindrance == "no axes":
+        rigs.change(ob.pose.bones["control.L"], scale=(0.0, 0.0, 0.0))
     else:
         copy.owner_space = copy.target_space = "LOCAL"
     assert bpy.ops.ik_addon.convert_constraints() == {"FINISHED"}

@@ -329,7 +329,7 @@ def test_knees_and_hocks_fold_and_hardly_turn_sideways(rigify: None) -> None:
 
 def test_a_paw_is_lifted_although_its_toe_is_pinned(addon: Addon) -> None:
     ob = rigs_named.build(rigs_named.ANIMALS["dog"])
-    feet = addon.module("posing.pins").extremities(ob, addon.module("posing.pins").Extremities.FEET)
+    feet = addon.module("posing.pins").extremities(ob, "FEET")
     for name in feet:
         ob.pose.bones[name].ik_addon.pin = {"LOCATION", "ROTATION"}
     before = head(ob, "ball_l")

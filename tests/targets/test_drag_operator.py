@@ -115,7 +115,7 @@ def test_g_moves_a_target_only_where_that_takes_the_bone_along(addon: Addon) -> 
     ob.ik_addon.live = True
     bpy.ops.object.mode_set(mode="POSE")
     tip = ob.pose.bones["lower"]
-    addon.module("core.compat").select_bone(ob, tip)
+    addon.module("core.compat").select_bone(tip)
     assert connected_end(bpy.context) == tip
     tip.ik_addon.influence = 0.5
     assert connected_end(bpy.context) is None

@@ -51,15 +51,15 @@ def test_every_command_is_in_the_menu(addon: Addon) -> None:
     kinds = (bpy.types.Operator, bpy.types.Macro)
     known = {cls.bl_idname: cls for cls in addon.module("registration").CLASSES if issubclass(cls, kinds)}
     menus = addon.module("ui.menus")
-    entries = [operator for group in menus.ENTRIES for operator, _icon in group]
+    entries = [operator for group in menus.ENTRIES for operator in group]
     assert len(entries) == len(set(entries))
     # Blender's search does not list internal operators, which other buttons, keys and tools call.
     internal = {name for name, cls in known.items() if "INTERNAL" in cls.bl_options}
     assert set(entries) == known.keys() - internal
-    of_bones = [*menus.CHAIN, *menus.NEW_CHAIN]
-    assert {operator for operator, _icon in of_bones} <= set(entries), "the context menu has commands of the menu"
-    icons = {icon for group in (*menus.ENTRIES, of_bones) for _operator, icon in group}
-    assert icons <= set(bpy.types.UILayout.bl_rna.functions["operator"].parameters["icon"].enum_items.keys())
+    assert {*menus.CHAIN, *menus.NEW_CHAIN, *menus.PIE} <= set(entries), "other menus have commands of the menu"
+    assert set(menus.ICONS.values()) <= set(
+        bpy.types.UILayout.bl_rna.functions["operator"].parameters["icon"].enum_items.keys()
+    )
 
 
 @pytest.mark.parametrize("mode", ["pose", "object"])
@@ -79,7 +79,7 @@ def test_labels_differ_from_blenders(addon: Addon) -> None:
     """Otherwise the search would list two entries with the same words."""
     rooms: Any = (bpy.ops.pose, bpy.ops.armature, bpy.ops.object, bpy.ops.anim, bpy.ops.transform)
     taken = {getattr(room, name).get_rna_type().name for room in rooms for name in dir(room)}
-    entries = {operator for group in addon.module("ui.menus").ENTRIES for operator, _icon in group}
+    entries = addon.module("ui.menus").ICONS
     labels = {getattr(bpy.ops.ik_addon, name.split(".")[1]).get_rna_type().name for name in entries}
     assert len(labels) == len(entries)
     assert len(taken) > 300

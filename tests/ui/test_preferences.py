@@ -89,9 +89,10 @@ def test_colors_are_the_themes_until_changed(addon: Addon, preferences: Any) -> 
     colors, theme = addon.module("ui.overlay.colors"), bpy.context.preferences.themes[0]
     assert colors.palette(theme, preferences) == colors.themed(theme)
     preferences.use_theme = False
-    preferences.color_reached = (0.25, 0.5, 0.75)
+    preferences.color_reached, preferences.color_reach = (0.25, 0.5, 0.75), (0.5, 0.25, 1.0)
     found = colors.palette(theme, preferences)
     assert found.states[addon.module("ui.overlay.geometry").State.REACHED] == (0.25, 0.5, 0.75, 1.0)
+    assert found.reach[:3] == (0.5, 0.25, 1.0)
     assert found.reach[3] < 1.0
 
 

@@ -889,7 +889,7 @@ def _translated(text: str, context: str) -> str:
 def commands(all_of_them: bool = False) -> dict[str, str]:
     """Labels, by class name, of the operators in the extension's menu: all, or only those available now."""
     menus = importlib.import_module(f"{PACKAGE}.ik_addon.ui.menus")
-    names = [operator.split(".") for group in menus.ENTRIES for operator, _icon in group]
+    names = [operator.split(".") for group in menus.ENTRIES for operator in group]
     operators = [getattr(getattr(bpy.ops, module), name) for module, name in names]
     with bpy.context.temp_override(**viewport()):
         types = [operator.get_rna_type() for operator in operators if all_of_them or operator.poll()]

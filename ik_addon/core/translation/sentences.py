@@ -11,8 +11,6 @@ from gettext import c2py
 
 from bpy.app.translations import pgettext_rpt
 
-from ..untyped import Returning
-
 CONTEXT = "IK Chains"
 """Translation context for words that Blender itself translates in another sense, such as Extend."""
 
@@ -48,8 +46,7 @@ def count(number: int, one: str, more: str) -> str:
 
 
 def _translated(text: str, context: str = "*") -> str:
-    translate: Returning = pgettext_rpt
-    translated: str = translate(text, context)
+    translated: str = pgettext_rpt(text, context)
     return translated
 
 

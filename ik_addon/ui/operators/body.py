@@ -17,7 +17,7 @@ from ...core.translation.sentences import UserError, marked, say
 from ...posing.drag import MISSED, Ask, BodyDrag
 from ...posing.figure import Free
 from ...posing.pick import Picked, joint_of, picked, target_bones
-from ...posing.pins import FLAGS, Extremities, extremities, set_pins, stored_pins
+from ...posing.pins import FLAGS, extremities, set_pins, stored_pins
 from ...rig.plan.followers import follower_in
 from ...solve import PosedBody
 from ...targets import cursor
@@ -203,7 +203,7 @@ class IK_ADDON_OT_body_grab(Internal, BodyOptions, ArmatureOperator):
             return {"INTERFACE"}
         bone = grabbed.bone
         context.view_layer.objects.active = bone.id_data
-        compat.select_bone(bone.id_data, bone)
+        compat.select_bone(bone)
         parts: Any = {"TRANSFORM_OT_translate": {"cursor_transform": True, "release_confirm": True}}
         tip = follower_in(bone.id_data, bone.id_data, bone.name)
         if tip is not None:  # a pole moves alone; targets were passed over for the joints that follow them
@@ -332,8 +332,8 @@ class IK_ADDON_OT_pin(ArmatureOperator):
         "The bones to pin",
         items=(
             ("SELECTED", "Selected", "The selected bones"),
-            (Extremities.FEET.name, "Feet", "The feet of the figure"),
-            (Extremities.HANDS.name, "Hands", "The hands of the figure"),
+            ("FEET", "Feet", "The feet of the figure"),
+            ("HANDS", "Hands", "The hands of the figure"),
         ),
         default="SELECTED",
     )
@@ -345,14 +345,14 @@ class IK_ADDON_OT_pin(ArmatureOperator):
             return say(cls.bl_description)
         feet = marked("Pin the feet of the figure where they stand, or release them if they are pinned")
         hands = marked("Pin the hands of the figure where they are, or release them if they are pinned")
-        return say(feet if properties.which == Extremities.FEET.name else hands)
+        return say(feet if properties.which == "FEET" else hands)
 
     def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Pin the bones, or release them if all are pinned that way."""
         if self.which == "SELECTED":
             bones, none = _chosen(context, ob), marked("Select the bones to pin in Pose Mode")
         else:
-            bones = extremities(ob, Extremities[self.which])
+            bones = extremities(ob, self.which)
             none = marked("No such bones found. Select the bones to pin")
         if not bones:
             raise UserError(none)

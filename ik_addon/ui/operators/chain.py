@@ -95,7 +95,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         bones = new_chain.add_chain(context, tip, self.chain_length, self.with_pole, Controls[self.controls])
         tip = bones[-1]
         if active_bone(ob) not in bones:
-            compat.select_bone(ob, tip)  # the panel shows the chain of the active bone
+            compat.select_bone(tip)  # the panel shows the chain of the active bone
         if self.live and not object_of(ob).live:
             object_of(ob).live = True
             context.view_layer.update()
@@ -116,9 +116,9 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         figure = Figure.of(ob, steered_bones(ob))
         bone = figure.names.index(active.name)
         found = chain_ends.find(figure, bone)
-        if chain_of(ob.pose.bones[figure.names[found.tip]]).is_chain and chain_with(active) is None:
+        if chain_of(ob.pose.bones[figure.names[found[-1]]]).is_chain and chain_with(active) is None:
             found = chain_ends.find_above(figure, bone)  # such as the hand of an arm that already has a chain
-        self.tip, self.chain_length, self.found_from = figure.names[found.tip], found.length, active.name
+        self.tip, self.chain_length, self.found_from = figure.names[found[-1]], len(found), active.name
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the options."""
@@ -271,7 +271,7 @@ class IK_ADDON_OT_chain_select(ArmatureOperator):
         if bone is None:
             raise UserError("'{object}' has no bone '{tip}'", object=ob.name, tip=self.tip)
         context.view_layer.objects.active = ob
-        compat.select_bone(ob, bone, extend=self.extend)
+        compat.select_bone(bone, extend=self.extend)
         return {"FINISHED"}
 
 

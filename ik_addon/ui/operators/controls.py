@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import bpy
 from bpy.props import EnumProperty, StringProperty
@@ -246,8 +246,7 @@ class IK_ADDON_OT_switch_space(ChainOperator):
             self.role = "POLE"
         if not self.object and self._other(context, tip) is None:
             self.object, self.bone = self.last
-        manager: Any = context.window_manager
-        return manager.invoke_props_dialog(self, confirm_text="Attach")
+        return context.window_manager.invoke_props_dialog(self, confirm_text="Attach")
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the options; the object only if it is followed, and its bone only for an armature."""

@@ -115,8 +115,8 @@ def turn_range(context: bpy.types.Context, event: bpy.types.Event) -> bool:
 
 def running_holds(context: bpy.types.Context, *macros: str) -> Iterator[Any]:
     """Yield the settings of the first parts of drags that run in the window, from which their repetition takes them."""
-    running: Any = context.window.modal_operators
-    yield from (macro.macros[0].properties for macro in filter(None, running) if macro.bl_idname in macros)
+    running = filter(None, context.window.modal_operators)
+    yield from (macro.macros[0].properties for macro in running if macro.bl_idname in macros)
 
 
 def take_range(hold: Any, scene: bpy.types.Scene) -> None:
@@ -201,7 +201,7 @@ class IK_ADDON_OT_goal_hold(Internal, RangeOptions, ArmatureOperator):
         drag = Drag(context, tip, self.role.lower(), turns=self.turns, reach=EditRange.of(self))
         if self.tip and tip != active_chain(context):
             context.view_layer.objects.active = ob
-            compat.select_bone(ob, tip)
+            compat.select_bone(tip)
         cursor.CursorDrag(context, drag)
         return {"FINISHED"}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import ExitStack
 
 import bpy
 import numpy as np
@@ -93,9 +92,7 @@ def mark(
         UserError: the contacts can't be keyed; the message says why.
     """
     scale = time_scale(context.scene)
-    with ExitStack() as undo:
-        contact_keys.mark(tip, names, (frames[0] * scale, frames[1] * scale), scale, undo, on=on)
-        undo.pop_all()
+    contact_keys.mark(tip, names, (frames[0] * scale, frames[1] * scale), scale, on=on)
     contact_keys.show(tip, context.scene.frame_current_final * scale)
     context.view_layer.update()
 

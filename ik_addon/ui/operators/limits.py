@@ -188,10 +188,8 @@ def _bones_for(context: bpy.types.Context, ob: bpy.types.Object) -> list[bpy.typ
         return chain_bones(tip)
     if bone is None:
         return []
-    figure = Figure.of(bone.id_data)
-    ends = chain_ends.find(figure, figure.names.index(bone.name))
-    tip = bone.id_data.pose.bones[figure.names[ends.tip]]
-    return [tip, *tip.parent_recursive][: ends.length][::-1]
+    figure = Figure.of(ob)
+    return [ob.pose.bones[figure.names[own]] for own in chain_ends.find(figure, figure.names.index(bone.name))]
 
 
 class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
@@ -211,8 +209,7 @@ class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
 
     def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
         """Write or delete the file; presets that came with the extension can't be deleted."""
-        find: Any = bpy.utils.preset_find  # the stubs declare no return value
-        path = find(self.name, profile.SUBDIR, display_name=True)
+        path = bpy.utils.preset_find(self.name, profile.SUBDIR, display_name=True)
         if self.properties.remove_name and path and Path(path).parent == profile.SHIPPED:
             raise UserError("'{preset}' comes with the extension and can't be removed", preset=self.name)
         if reason := why_unusable(tip):

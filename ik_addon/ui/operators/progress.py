@@ -207,9 +207,8 @@ def redraw(context: bpy.types.Context) -> None:
 
 def show_status(context: bpy.types.Context, draw: Callable[[Any, bpy.types.Context], None] | None) -> None:
     """Let a function draw the status bar, or Blender again."""
-    workspace: Any = context.workspace
-    if workspace is not None:
-        workspace.status_text_set(draw)
+    if context.workspace is not None:
+        context.workspace.status_text_set(draw)
 
 
 def redraw_sidebars(screen: bpy.types.Screen) -> None:
@@ -276,8 +275,7 @@ class FrameRangeOperator(FrameRange, StepsOperator):
         if not self.properties.is_property_set("frame_start"):
             self.frame_start, self.frame_end = context.scene.frame_start, context.scene.frame_end
         self._in_window = True
-        manager: Any = context.window_manager
-        return manager.invoke_props_dialog(self, title=self.title, confirm_text=self.confirm)
+        return context.window_manager.invoke_props_dialog(self, title=self.title, confirm_text=self.confirm)
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the options."""

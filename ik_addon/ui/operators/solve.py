@@ -27,18 +27,9 @@ class ChainsOperator(ChainedOperator):
 
     chains: asked(EnumProperty, "Chains", "The chains to work on", items=CHAINS, default="ALL")
 
-    def active_only(self, context: bpy.types.Context) -> list[bpy.types.PoseBone] | None:
-        """Return the tip of the active chain as a list; None: other chains are chosen.
-
-        Raises:
-            UserError: no chain is active.
-        """
-        return [active_tip(context)] if self.chains == "ACTIVE" else None
-
     def chosen(self, context: bpy.types.Context) -> list[bpy.types.PoseBone]:
         """Return the tips of the chosen chains; raise `UserError` if there is none."""
-        only = self.active_only(context)
-        return tips(armature(context)) if only is None else only
+        return [active_tip(context)] if self.chains == "ACTIVE" else tips(armature(context))
 
 
 class IK_ADDON_OT_solve(ChainsOperator):
@@ -48,13 +39,12 @@ class IK_ADDON_OT_solve(ChainsOperator):
 
     def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Solve, and report the outcome."""
-        chosen = self.active_only(context)
         wanted = [tip.name for tip in self.chosen(context) if chain_of(tip).enabled]
         if not wanted:
             raise UserError("No chain of '{object}' is enabled. Enable one in the panel", object=ob.name)
         bones = np.arange(len(ob.pose.bones))
         before = channels.read(ob, bones)
-        solving.solve_now(ob, context.evaluated_depsgraph_get(), None if chosen is None else wanted)
+        solving.solve_now(ob, context.evaluated_depsgraph_get(), None if self.chains == "ALL" else wanted)
         level, message = verdict({tip: reports.get(ob, tip) for tip in wanted})
         self.report({level}, message)
         # A chain that was solved before and now fails is back in its FK pose, which needs an undo step.
@@ -86,7 +76,8 @@ class IK_ADDON_OT_restore_pose(ChainsOperator):
     def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
         """Restore the pose."""
         was_live = object_of(ob).live
-        restored = removal.restore_pose(ob, context.view_layer, self.active_only(context))
+        only = None if self.chains == "ALL" else self.chosen(context)
+        restored = removal.restore_pose(ob, context.view_layer, only)
         said = [say("No chain is solved. The pose is unchanged")]
         if restored:
             said = [count(restored, "Restored the FK pose of 1 bone", "Restored the FK pose of {count} bones")]

@@ -50,7 +50,7 @@ def palette(theme: bpy.types.Theme, own: Any) -> Palette:
 def chosen(own: Any) -> Palette:
     """Return the colors set in the add-on's preferences."""
     states = (own.color_unsolved, own.color_reached, own.color_limited, own.color_out_of_reach, own.color_failed)
-    return _palette(states, own.color_swing, own.color_twist, own.color_reached, own.color_pin)
+    return _palette(states, own.color_swing, own.color_twist, own.color_reach, own.color_pin)
 
 
 def themed(theme: bpy.types.Theme) -> Palette:

@@ -25,6 +25,8 @@ from .geometry import DIAMOND, DOT, Drawing, drawing, marks, reach, strip
 from .ghosts import Ghosts
 from .read import Reader, Wanted, pinned
 
+Batches = tuple[Any, Any, Any, Any]
+"""Faces, thin edges, wide segments and dots, ready to be drawn; None where there is nothing to draw."""
 GHOST = 0.4
 """Opacity of ghosts."""
 log = logging.getLogger(__name__)
@@ -40,19 +42,8 @@ class State:
     reader: Reader = field(default_factory=Reader)
     ghosts: tuple[Hashable, Ghosts | None] = None, None
     """What the drag in progress shows of other frames, by the drag and its range."""
-    kept: dict[int, tuple[Hashable, _Batches]] = field(default_factory=dict)
+    kept: dict[int, tuple[Hashable, Batches]] = field(default_factory=dict)
     """The last signature and batches, by the address of the viewport."""
-
-
-@dataclass(frozen=True)
-class _Batches:
-    """Batches ready to be drawn."""
-
-    faces: Any
-    edges: Any
-    segments: Any
-    dots: Any
-    """None where there is nothing to draw, as with the others."""
 
 
 state = State()
@@ -194,34 +185,35 @@ def outline(world: Floats, center: Floats, radius: float, view: bpy.types.Region
 # ---- gpu
 
 
-def batches(shown: Drawing) -> _Batches:
+def batches(shown: Drawing) -> Batches:
     """Upload geometry to the GPU."""
-    return _Batches(
-        faces=_batch("SMOOTH_COLOR", "TRIS", pos=shown.faces.points, color=shown.faces.colors),
-        edges=_batch("POLYLINE_FLAT_COLOR", "LINES", pos=shown.edges.points, color=shown.edges.colors),
-        segments=_batch("POLYLINE_FLAT_COLOR", "LINES", pos=shown.segments.points, color=shown.segments.colors),
-        dots=_batch(compat.POINT_SHADER, "POINTS", pos=shown.dots),
+    return (
+        _batch("SMOOTH_COLOR", "TRIS", pos=shown.faces.points, color=shown.faces.colors),
+        _batch("POLYLINE_FLAT_COLOR", "LINES", pos=shown.edges.points, color=shown.edges.colors),
+        _batch("POLYLINE_FLAT_COLOR", "LINES", pos=shown.segments.points, color=shown.segments.colors),
+        _batch(compat.POINT_SHADER, "POINTS", pos=shown.dots),
     )
 
 
-def draw(kept: _Batches, outlines: list[Any], colors: Palette, sizes: Sizes) -> None:
+def draw(kept: Batches, outlines: list[Any], colors: Palette, sizes: Sizes) -> None:
     """Draw batches, and lines (k, 3) in the reach color, into the bound framebuffer; reset the blend mode."""
     line, fill, point = (_shader(name) for name in ("POLYLINE_FLAT_COLOR", "SMOOTH_COLOR", compat.POINT_SHADER))
+    faces, edges, segments, dots = kept
     with _on_top():
-        if kept.faces is not None:
+        if faces is not None:
             fill.bind()
-            kept.faces.draw(fill)
+            faces.draw(fill)
         for points in outlines:
             draw_lines(points, colors.reach, sizes.thin)
-        for batch, width in ((kept.edges, sizes.thin), (kept.segments, sizes.wide)):
+        for batch, width in ((edges, sizes.thin), (segments, sizes.wide)):
             if batch is not None:
                 _set_line(line, width)
                 batch.draw(line)
-        if kept.dots is not None:
+        if dots is not None:
             gpu.state.point_size_set(sizes.dot)
             point.bind()
             point.uniform_float("color", colors.at_limit)
-            kept.dots.draw(point)
+            dots.draw(point)
             gpu.state.point_size_set(1.0)
 
 
@@ -240,8 +232,7 @@ def _on_top() -> Iterator[None]:
     """Draw over everything, and blend; put back the blend mode that was set."""
     gpu.state.depth_test_set("NONE")
     gpu.state.depth_mask_set(False)
-    read: Any = gpu.state.blend_get  # the stubs declare no return value
-    before = read()
+    before = gpu.state.blend_get()
     gpu.state.blend_set("ALPHA")
     try:
         yield
@@ -250,9 +241,8 @@ def _on_top() -> Iterator[None]:
 
 
 def _set_line(shader: Any, width: float) -> None:
-    viewport: Any = gpu.state.viewport_get  # the stubs declare no return value
     shader.bind()
-    shader.uniform_float("viewportSize", viewport()[2:])
+    shader.uniform_float("viewportSize", gpu.state.viewport_get()[2:])
     shader.uniform_float("lineWidth", width)
     shader.uniform_bool("lineSmooth", [True])
 

@@ -10,7 +10,7 @@ import bpy
 from ...core import compat
 from ...core.settings import chain_of
 from ...core.translation.sentences import say
-from ...posing.pins import Extremities, stored_pins
+from ...posing.pins import stored_pins
 from ..operators.active import active_bone, armature
 from ..operators.body import is_in_hand
 from ..panel import BoneList, FoldedPanel, is_chained
@@ -48,7 +48,7 @@ class IK_ADDON_UL_pins(BoneList):
     @classmethod
     def choose(cls, bone: bpy.types.PoseBone) -> None:
         """Select the bone alone."""
-        compat.select_bone(bone.id_data, bone)
+        compat.select_bone(bone)
 
 
 class VIEW3D_PT_ik_addon_body(FoldedPanel):
@@ -69,8 +69,8 @@ class VIEW3D_PT_ik_addon_body(FoldedPanel):
         column = layout.column(align=True)
         draw_button(column, context, "ik_addon.pin", "PINNED", "Pin")
         both = column if is_narrow(context) else column.row(align=True)
-        both.operator("ik_addon.pin", text="Pin Feet").which = Extremities.FEET.name
-        both.operator("ik_addon.pin", text="Pin Hands").which = Extremities.HANDS.name
+        both.operator("ik_addon.pin", text="Pin Feet").which = "FEET"
+        both.operator("ik_addon.pin", text="Pin Hands").which = "HANDS"
         draw_button(column, context, "ik_addon.pin_release", "UNPINNED", "Release")
         bone = active_bone(ob)
         if bone is None:

@@ -31,7 +31,7 @@ from ..operators.active import operators
 from ..operators.chain import FOLLOWING, following, why_waiting
 from ..operators.fixes import fix_of
 from ..overlay import draw as overlay
-from ..panel import ArmaturePanel, BoneList, is_playing, kept, shown_chain
+from ..panel import ArmaturePanel, BoneList, draw_aside, is_playing, kept, shown_chain
 from ..text import BARE, BESIDE, draw_button, draw_fix, draw_message, draw_search, draw_setting, fit, is_narrow, named
 
 Icon = Literal["CHECKBOX_DEHLT", "RADIOBUT_OFF", "ERROR", "CHECKMARK", "TRACKER", "INFO"]
@@ -69,10 +69,7 @@ class IK_ADDON_UL_chains(BoneList):
         select = row.operator("ik_addon.chain_select", text=name, icon=icon, emboss=False, translate=False)
         select.tip = tip.name
         if not is_narrow(context):
-            now = both.row()
-            now.alignment = "RIGHT"
-            now.active = False
-            now.label(text=space_words(context, tip) if is_ik(tip) else "FK", translate=False)
+            draw_aside(both, space_words(context, tip) if is_ik(tip) else "FK")
 
     def listed(self, ob: bpy.types.Object) -> Iterable[str]:
         """Return the tip bones of the chains."""
@@ -261,11 +258,8 @@ class VIEW3D_PT_ik_addon_solver(ChainSubPanel):
         chain = chain_of(tip)
         column.prop(chain, "chain_length")
         bones = chains.chain_bones(tip)
-        row = column.row()
-        row.alignment = "RIGHT"
-        row.active = False
         first = [f"{bones[0].name} … {tip.name}"] if len(bones) > 1 else []
-        row.label(text=fit(context, [*first, tip.name], BARE), translate=False)
+        draw_aside(column, fit(context, [*first, tip.name], BARE))
         draw_search(column, context, chain, "end_bone", tip.id_data.data)
         draw_setting(column, context, chain, "solver")
         draw_setting(column, context, chain, "iterations")

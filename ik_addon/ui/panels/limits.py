@@ -15,7 +15,7 @@ from ...core.translation.sentences import say
 from ...rig.plan.chain import chain_with
 from ..operators.active import active_bone
 from ..operators.limits import MENU, SIDES, label_of, selected
-from ..panel import FoldedPanel
+from ..panel import FoldedPanel, draw_aside
 from ..text import BESIDE, VALUE, draw_button, fit, is_narrow
 
 utils: Any = bpy.utils  # the stubs lack the functions for presets
@@ -92,10 +92,7 @@ def draw_axis(
     limit.active = not locked
     limit.prop(bone, f"use_ik_limit_{axis}", text=title, translate=False)
     if angle is not None:
-        now = row.row()
-        now.alignment = "RIGHT"
-        now.active = False
-        now.label(text=f"{round(math.degrees(angle), 1) + 0.0:.1f}°", translate=False)
+        draw_aside(row, f"{round(math.degrees(angle), 1) + 0.0:.1f}°")
     # An active toggle shows the next icon in Blender's list, here the closed lock.
     row.prop(bone, f"lock_ik_{axis}", text="", icon="UNLOCKED", emboss=False)
     if locked:
