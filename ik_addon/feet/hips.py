@@ -192,16 +192,14 @@ def _hasty(offsets: Floats, legs: Sequence[Leg], smooth: float) -> Bools:
     return near & np.any([leg.stance[1] < np.inf for leg in legs], axis=0)
 
 
-def _legs(
-    feet: Feet, ends: Floats, moved: Floats, contacts: Sequence[Bools], known: Sequence[Bools] | None = None
-) -> list[Leg]:
+def _legs(feet: Feet, ends: Floats, moved: Floats, contacts: Sequence[Bools], known: Sequence[Bools]) -> list[Leg]:
     """Return the legs of feet, with hips moved by (F, 3), whose targets are at `ends` (F, g, 3) in world space.
 
     `contacts` are those of each, (2, F), and its knee is bent as recorded where that is `known` (F,).
     """
     found = []
-    for chain, own, is_known in zip(feet.snap.chains, contacts, known or [True] * len(contacts), strict=True):
-        touches = own.any(axis=0)
+    for chain, own, is_known in zip(feet.snap.chains, contacts, known, strict=True):
+        touches, flat = np.asarray(own.any(axis=0)), np.asarray(own.all(axis=0))
         tip, length = feet.tip(chain), feet.length(chain)
         way = feet.sampled.goals[:, chain.target, :3, 3] - feet.roots(chain)
         spare = min(1.0 - float(lengths_of(way).max()) / length, SPARE)
@@ -209,8 +207,8 @@ def _legs(
         roots, foot = feet.roots(chain) + moved, ends[:, chain.target]
         is_level = np.abs(((foot - roots - way) * UP).sum(axis=1)) < LEVEL * length
         # Half the bend of a knee halfway down the leg, and what it may be.
-        within = 0.5 * np.where(own.all(axis=0), STANCE, ROLL) * np.array([[1.0], [-1.0]])
-        half = np.arccos(np.minimum(lengths_of(way) / length, 1.0 - BENT)) + within
+        within = np.where(flat, [[STANCE], [-STANCE]], [[ROLL], [-ROLL]])
+        half = np.arccos(np.minimum(lengths_of(way) / length, 1.0 - BENT)) + 0.5 * within
         as_recorded = touches & is_known & is_level & is_of_leg(feet.figure, tip)
         stance = np.where(as_recorded, np.cos(np.maximum(half, 0.0)) * length, [[0.0], [np.inf]])
         found.append(Leg(roots, foot, reach, touches, stance))
@@ -220,7 +218,8 @@ def _legs(
 def _standing(feet: Feet, at: Floats, moved: Floats) -> list[Leg]:
     """Return the legs that were planted earlier, held where they touch at times (F,) of the action."""
     contacts = [contact_keys.read(feet.tip(chain), at) for chain in feet.snap.chains]
-    return _legs(feet, feet.sampled.goals[:, :, :3, 3], moved, contacts)
+    known = [np.ones(len(at), dtype=bool)] * len(contacts)
+    return _legs(feet, feet.sampled.goals[:, :, :3, 3], moved, contacts, known)
 
 
 @dataclass
