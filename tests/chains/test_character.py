@@ -150,9 +150,8 @@ def test_legs_get_as_much_softness_as_all_known_poses_leave(bends: tuple[int, ..
         bones[shin].head = bones[thigh].tail
     knee = ob.pose.bones[shin]
     now, *later = (Euler((math.radians(bend - bends[0]), 0.0, 0.0)).to_quaternion() for bend in bends[1:])
-    rigs.key(knee, "rotation_quaternion", {frame: turn for turn in later for frame in (9, 10)} | {1: now})
-    if not later:
-        ob.animation_data_clear()
+    knee.rotation_quaternion = now
+    rigs.key(knee, "rotation_quaternion", dict(zip((9, 10, 1), 2 * later + len(later) * [now], strict=False)))
     set_up(ob)
     a, b = (ob.data.bones[name].length for name in (thigh, shin))
     reach = math.sqrt(a * a + b * b + 2.0 * a * b * math.cos(math.radians(min(bends)))) / (a + b)
@@ -176,8 +175,7 @@ def test_a_second_run_changes_nothing(capfd: pytest.CaptureFixture[str]) -> None
 def test_an_existing_chain_is_left_alone(capfd: pytest.CaptureFixture[str]) -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
     own = rigs.chain(ob, "mixamorig:LeftFoot", rigs.empty("Own"), 3, softness=0.3)
-    text = said(capfd, bpy.ops.ik_addon.character_setup)
-    assert "already have chains: left leg" in text
+    assert "already have chains: left leg" in said(capfd, bpy.ops.ik_addon.character_setup)
     found = chains(ob)
     assert len(found) == 6
     assert found["mixamorig:LeftFoot"][0] == "mixamorig:LeftUpLeg"
