@@ -22,10 +22,11 @@ from ..core.settings import chain_of
 from ..core.skeleton import Skeleton, inverse, moved
 from ..core.translation.sentences import UserError, marked
 from ..rig.plan import limits
-from ..rig.plan.chain import bending_bones, bending_end
+from ..rig.plan.chain import bending_bones, bending_end, chain_bones, end_of
 from ..rig.read import fcurves
 from ..solve.free.axes import hinge
 from ..solve.maths.numbers import ONE
+from ..solve.maths.products import lengths_of
 from ..solve.problem import Floats, Ints
 from .current_pose import Limb, read_poses
 
@@ -38,8 +39,8 @@ CLEARLY_BENT = math.radians(20.0)
 CLEARLY_BENT_AT_REST = math.radians(10.0)
 ONE_SIDED = math.radians(10.0)
 """A joint whose limits allow this much more to one side than to the other is a hinge."""
-FRAMES = 48
-"""Number of frames on which animation is sampled."""
+FRAMES, MANY = 48, 20_000
+"""Number of frames on which animation is sampled: to see its side, or its extremes."""
 
 
 class Evidence(Enum):
@@ -200,6 +201,19 @@ def is_from_roll(tip: bpy.types.PoseBone, side: Floats) -> bool:
     return not at_rest and chain.limits(bending_bones(tip)) is None and chain.anatomy(chain.skeleton.rest) is None
 
 
+def extension(tip: bpy.types.PoseBone, depsgraph: bpy.types.Depsgraph) -> float:
+    """Return the largest distance from root to end of the chain on `tip`, in its lengths, in all poses that are known.
+
+    These are the rest pose, the current one, and those of its animation.
+    """
+    ob, chain = tip.id_data, _Chain.of(tip.id_data, chain_bones(tip), end_of(tip))
+    poses = np.stack([chain.skeleton.rest, read_poses(ob, depsgraph)])
+    steps = [np.diff(Limb.of(chain.skeleton, chain.indices, own, chain.end).joints, axis=0) for own in poses]
+    bases = animated_bases(ob, chain.indices[1:], MANY)
+    every = np.stack(steps) if bases is None else np.concatenate([steps, chain.steps_by(bases)])
+    return float((lengths_of(every.sum(axis=1)) / np.maximum(lengths_of(every).sum(axis=1), 1e-300)).max())
+
+
 # ---- animation
 
 
@@ -317,6 +331,10 @@ class _Chain:
 
     def bends_by(self, bases: Floats) -> Floats:
         """Return the bends (F, n, 3) that the basis matrices (F, n-1, 4, 4) of all bones but the root make."""
+        return np.array([_bends_of(steps) for steps in self.steps_by(bases)])
+
+    def steps_by(self, bases: Floats) -> Floats:
+        """Return the segments (F, n, 3), in the axes of the root bone, that these matrices make."""
         below = np.array(self.indices[1:])
         local = self.skeleton.offsets[below] @ bases
         poses = [np.broadcast_to(np.eye(4), local[:, 0].shape)]
@@ -324,7 +342,7 @@ class _Chain:
             poses.append(poses[-1] @ local[:, k])
         heads = [pose[:, :3, 3] for pose in poses]
         heads.append(moved(poses[-1], self._end_in_tip))
-        return np.array([_bends_of(steps) for steps in np.diff(np.array(heads), axis=0).transpose(1, 0, 2)])
+        return np.diff(np.array(heads), axis=0).transpose(1, 0, 2)
 
     @property
     def _end_in_tip(self) -> Floats:

@@ -25,6 +25,7 @@ from ..rig.plan.chain import chain_bones, end_of, tips
 from ..rig.plan.limits import SETTINGS, is_free
 from ..solve.problem import Floats
 from . import end_bone, make_controls, profile
+from .bend_side import extension
 from .conversion import sources
 from .current_pose import read_poses
 from .make_controls import Controls
@@ -33,6 +34,8 @@ from .profile import exceeded, fit
 
 PRESETS = {Region.ARM: "Human_Elbow.py", Region.LEG: "Human_Knee.py", Region.SPINE: "Human_Spine.py"}
 """The shipped preset files for the chains of a human."""
+SOFTNESS, ROUNDING = 0.01, 1e-6
+"""The largest softness that legs get, and how far it begins beyond all known poses, so that rounding moves none."""
 AROUND_HIPS, AROUND_ROOT = 1.0, 1.5
 """Diameters of the circles around the hips and the root bone, in lengths of the leg down to its last bone."""
 AROUND_SHOULDER = 0.8
@@ -108,6 +111,11 @@ def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> 
         context.view_layer.update()
         if wishes.with_presets and body.is_human(figure, found):
             remarks += _apply_presets(context, made, before)
+        for part, tip in made.items():
+            if part.region is Region.LEG:
+                spare = 1.0 - ROUNDING - extension(tip, context.view_layer.depsgraph)
+                chain_of(tip).softness = max(0.0, min(spare, SOFTNESS))
+        context.view_layer.update()
         remarks += _about(
             [part for part, tip in made.items() if _moved(context, tip, before) > NEAR],
             marked("These parts were bent the wrong way, so their pose changed: {parts}"),

@@ -13,6 +13,7 @@ from ..core import channels
 from ..core.skeleton import STRAIGHT, Skeleton, matrix_array, orthonormal
 from ..core.untyped import Shaped
 from ..rig.plan.chain import chain_bones, end_of
+from ..solve.free.reach import target_for
 from ..solve.maths.rotations import is_straight
 from ..solve.problem import Bools, Floats
 
@@ -83,10 +84,15 @@ def straight(joints: Floats) -> Bools:
     return is_straight(joints, STRAIGHT)
 
 
-def target_of(limbs: Limb) -> Floats:
-    """Return the positions (F, 3) of targets that leave limbs as they are: at the tip, or just beyond if straight."""
-    size = np.maximum(np.linalg.norm(limbs.line, axis=1), 1e-300)
-    beyond = np.where(straight(limbs.joints), BEYOND * limbs.length / size, 0.0)
+def target_of(limbs: Limb, softness: Floats | float = 0.0) -> Floats:
+    """Return the positions (F, 3) of targets that leave limbs as they are.
+
+    They are at the tip, or just beyond if the limb is straight, or as far beyond as softness (F,) holds it back.
+    """
+    size, length = (np.maximum(own, 1e-300) for own in (np.linalg.norm(limbs.line, axis=1), limbs.length))
+    reached = size / length
+    beyond = target_for(reached, limbs.segments.max(axis=1) / length, np.asarray(softness)) - reached
+    beyond = (beyond + np.where(straight(limbs.joints), BEYOND, 0.0)) * length / size
     return np.asarray(limbs.joints[:, -1] + beyond[:, None] * limbs.line)
 
 

@@ -30,7 +30,7 @@ from ..rig.plan.limits import ranges_of
 from ..solve.maths.cones import cone_of, nearest_direction, nearest_twist, swing_twist
 from ..solve.maths.rotations import quaternions
 from ..solve.problem import Floats
-from .bend_side import animated_bases
+from .bend_side import MANY, animated_bases
 
 SUBDIR = "ik_addon"
 """Blender looks for presets in a folder of this name below `presets/`."""
@@ -397,8 +397,6 @@ BEYOND = math.radians(3.0)
 """Limits are widened by at most this, as for a knee that locks. Those that an animation leaves by more don't fit it."""
 ROUNDING = 1e-5
 """Rounding may turn a joint beyond its limits by this many radians; limits are widened by as much more than needed."""
-FRAMES = 20_000
-"""In longer animations, only so many frames are looked at."""
 OUTWARD = np.array([-1.0, 1.0])
 
 
@@ -408,7 +406,7 @@ def exceeded(tip: bpy.types.PoseBone) -> dict[bpy.types.PoseBone, Floats]:
     They are infinite for bones that it turns far beyond them.
     """
     ob, bones = tip.id_data, chain_bones(tip)
-    bases = animated_bases(ob, [ob.pose.bones.find(bone.name) for bone in bones], FRAMES)
+    bases = animated_bases(ob, [ob.pose.bones.find(bone.name) for bone in bones], MANY)
     found = {}
     for bone, basis in zip(bones, () if bases is None else bases.swapaxes(0, 1), strict=False):
         ranges = np.array(ranges_of(bone))

@@ -55,8 +55,8 @@ BEND = 0.002, 0.005
 suffice: a leg that its limits made flip recovers at once."""
 CLOSE = 2e-5
 """A leg that misses its foot by less than this fraction of its reach counts as reaching it."""
-STANCE = np.radians(1.5)
-"""The knee of a foot that stands flat is bent as recorded, within this angle."""
+STANCE, ROLL = np.radians(1.5), np.radians(7.0)
+"""The knee of a foot that stands flat is bent as recorded, within this angle, and while the foot rolls, within this."""
 HASTE = 0.5
 """Rather than move the hips faster than this, in legs per second, knees bend otherwise, around that by as much as a
 movement takes to begin."""
@@ -143,8 +143,7 @@ def move_hips(
     """
     reason = "" if along is None else why_fixed(feet)
     moved = np.zeros((len(frames), 3)) if along is None or reason else along
-    stands = [foot.contacts.all(axis=0) & record.reached for foot, record in zip(planted, records, strict=True)]
-    legs = _legs(feet, wanted, moved, [foot.touches for foot in planted], stands)
+    legs = _legs(feet, wanted, moved, [foot.contacts for foot in planted], [record.reached for record in records])
     standing = [] if feet.standing is None else _standing(feet.standing, at, moved)
     if along is None or reason:
         reached = Reached.nowhere(len(frames), feet.snap.chains)
@@ -193,13 +192,14 @@ def _hasty(offsets: Floats, legs: Sequence[Leg], smooth: float) -> Bools:
     return near & np.any([leg.stance[1] < np.inf for leg in legs], axis=0)
 
 
-def _legs(feet: Feet, ends: Floats, moved: Floats, held: Sequence[Bools], stands: Sequence[Bools]) -> list[Leg]:
+def _legs(feet: Feet, ends: Floats, moved: Floats, contacts: Sequence[Bools], known: Sequence[Bools]) -> list[Leg]:
     """Return the legs of feet, with hips moved by (F, 3), whose targets are at `ends` (F, g, 3) in world space.
 
-    `held` and `stands` say of each on which frames (F,) its foot touches, and stands flat.
+    `contacts` are those of each, (2, F), and its knee is bent as recorded where that is `known` (F,).
     """
     found = []
-    for chain, touches, flat in zip(feet.snap.chains, held, stands, strict=True):
+    for chain, own, is_known in zip(feet.snap.chains, contacts, known, strict=True):
+        touches, flat = np.asarray(own.any(axis=0)), np.asarray(own.all(axis=0))
         tip, length = feet.tip(chain), feet.length(chain)
         way = feet.sampled.goals[:, chain.target, :3, 3] - feet.roots(chain)
         spare = min(1.0 - float(lengths_of(way).max()) / length, SPARE)
@@ -207,8 +207,9 @@ def _legs(feet: Feet, ends: Floats, moved: Floats, held: Sequence[Bools], stands
         roots, foot = feet.roots(chain) + moved, ends[:, chain.target]
         is_level = np.abs(((foot - roots - way) * UP).sum(axis=1)) < LEVEL * length
         # Half the bend of a knee halfway down the leg, and what it may be.
-        half = np.arccos(np.minimum(lengths_of(way) / length, 1.0 - BENT)) + 0.5 * STANCE * np.array([[1.0], [-1.0]])
-        as_recorded = flat & is_level & is_of_leg(feet.figure, tip)
+        within = np.where(flat, [[STANCE], [-STANCE]], [[ROLL], [-ROLL]])
+        half = np.arccos(np.minimum(lengths_of(way) / length, 1.0 - BENT)) + 0.5 * within
+        as_recorded = touches & is_known & is_level & is_of_leg(feet.figure, tip)
         stance = np.where(as_recorded, np.cos(np.maximum(half, 0.0)) * length, [[0.0], [np.inf]])
         found.append(Leg(roots, foot, reach, touches, stance))
     return found
@@ -217,8 +218,8 @@ def _legs(feet: Feet, ends: Floats, moved: Floats, held: Sequence[Bools], stands
 def _standing(feet: Feet, at: Floats, moved: Floats) -> list[Leg]:
     """Return the legs that were planted earlier, held where they touch at times (F,) of the action."""
     contacts = [contact_keys.read(feet.tip(chain), at) for chain in feet.snap.chains]
-    held, stands = ([np.asarray(how(own, axis=0)) for own in contacts] for how in (np.any, np.all))
-    return _legs(feet, feet.sampled.goals[:, :, :3, 3], moved, held, stands)
+    known = [np.ones(len(at), dtype=bool)] * len(contacts)
+    return _legs(feet, feet.sampled.goals[:, :, :3, 3], moved, contacts, known)
 
 
 @dataclass

@@ -66,6 +66,8 @@ class Follower:
         self._target, self._pole, self._matches = meaning.target, meaning.pole, matches
         poles = Poles.MATCH if meaning.pole else Poles.KEEP
         self._snap = Snap.of(depsgraph.view_layer, ob, [ob.pose.bones[meaning.tip]], True, poles, skeleton)
+        if not matches:  # a hand puts the target itself somewhere
+            self._snap = replace(self._snap, chains=[replace(own, is_soft=False) for own in self._snap.chains])
         for goal in self.goals:
             if all(goal.holder.lock_location) and (not goal.turns or any(goal.holder.lock_rotation)):
                 raise UserError(

@@ -49,6 +49,8 @@ class Sampled:
     """(F, k, 4, 4) pose matrices in armature space."""
     angles: Floats
     """(F, C) pole angles in radians."""
+    softness: Floats
+    """(F, C)"""
     end_axes: Floats
     """(F, C, 3, 3) axes of the bones that turn with targets, in those of these, see `chain.end_axes`."""
     goals: Floats
@@ -119,6 +121,7 @@ class Sampler:
             world=matrix_array(seen.matrix_world)[None],
             poses=channels.read_pose(seen, self.bones)[None],
             angles=np.array([[chain_of(tip).pole_angle for tip in ends]]),
+            softness=np.array([[chain_of(tip).softness for tip in ends]]),
             end_axes=np.array([[end_axes(tip) for tip in ends]]).reshape(1, -1, 3, 3),
             goals=goals[None],
             spaces=times(goals, inverse(own))[None],
@@ -218,6 +221,7 @@ class Sampler:
             world=of_all(posed.world(posed.inputs.own)),
             poses=of_all(posed.poses[:, posed.inputs.sampled]),
             angles=of_all(Settings.of(posed.settings).pole_angle),
+            softness=of_all(Settings.of(posed.settings).softness),
             end_axes=of_all(np.array([[end_axes(self.ob.pose.bones[tip]) for tip in self.tips]]).reshape(1, -1, 3, 3)),
             goals=np.stack(goals, axis=1) if goals else np.empty((count, 0, 4, 4)),
             spaces=np.stack(spaces, axis=1) if spaces else np.empty((count, 0, 4, 4)),

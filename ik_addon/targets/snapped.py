@@ -23,7 +23,7 @@ from ..core.settings import ROLES, chain_of
 from ..core.skeleton import Skeleton, inverse, moved
 from ..core.translation.sentences import UserError
 from ..live.reports import NEAR
-from ..rig.plan.chain import bending_bones, chain_bones, end_of, turning_end
+from ..rig.plan.chain import bending_bones, chain_bones, end_of, shares_bones, turning_end
 from ..rig.plan.limits import hinge_of
 from ..rig.plan.order import in_order
 from ..rig.plan.presence import Presence, why_absent
@@ -59,6 +59,8 @@ class Chain:
     pole: int | None
     foot: tuple[int, Floats] | None
     """A foot and the axis (3,) in its local space about which the leg bends; None if the pole does not follow it."""
+    is_soft: bool
+    """Its softness holds it back before it is straight: it is in no tree, and neither pushes nor stretches."""
     bends_to_tip: bool
     """The tip bone takes an orientation, and the pole bends the knee of the two bones before it."""
 
@@ -118,6 +120,7 @@ class Snap:
                     target=len(goals),
                     pole=len(goals) + 1 if len(found) > 1 else None,
                     foot=foot,
+                    is_soft=chain_of(tip).out_of_reach == "EXTEND" and not shares_bones(tip),
                     bends_to_tip=len(row) == 3 and bending_bones(tip)[-1] != tip and _is_one_sided(tip),
                 )
             )
@@ -166,7 +169,8 @@ class Snap:
         wanted, turns = sampled.goals[:, :, :3, 3].copy(), {}
         for c, (chain, distance) in enumerate(zip(self.chains, distances, strict=True)):
             limbs = self.limbs(sampled, chain)
-            wanted[:, chain.target] = moved(sampled.world, limb_target(limbs))
+            softness = sampled.softness[:, c] if chain.is_soft else 0.0
+            wanted[:, chain.target] = moved(sampled.world, limb_target(limbs, softness))
             limbs = self.knee(sampled, chain)
             if self.goals[chain.target].turns:
                 turning = sampled.poses[:, self.sampler.rows([chain.turning])[0]]

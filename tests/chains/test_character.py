@@ -141,6 +141,23 @@ def test_a_figure_with_control_bones_gets_the_missing_chains() -> None:
     assert any(getattr(elbow, f"use_ik_limit_{axis}") for axis in "xyz")
 
 
+@pytest.mark.parametrize("bends", [(0, 9), (3, 9), (30, 30), (30, 9), (30, 30, 30), (30, 30, 6), (9, 30, 0)])
+def test_legs_get_as_much_softness_as_all_known_poses_leave(bends: tuple[int, ...]) -> None:
+    """Knees are bent by these degrees in the rest pose, on the current frame, and on another one if it is animated."""
+    ob, (thigh, shin) = rigs_named.build(RIGS["Mixamo"], is_straight=True), ("mixamorig:LeftUpLeg", "mixamorig:LeftLeg")
+    with rigs.edit_mode(ob) as bones:
+        bones[thigh].tail.y -= bones[thigh].length * math.tan(math.radians(0.5 * bends[0]))
+        bones[shin].head = bones[thigh].tail
+    knee = ob.pose.bones[shin]
+    now, *later = (Euler((math.radians(bend - bends[0]), 0.0, 0.0)).to_quaternion() for bend in bends[1:])
+    knee.rotation_quaternion = now
+    rigs.key(knee, "rotation_quaternion", dict(zip((9, 10, 1), 2 * later + len(later) * [now], strict=False)))
+    set_up(ob)
+    a, b = (ob.data.bones[name].length for name in (thigh, shin))
+    reach = math.sqrt(a * a + b * b + 2.0 * a * b * math.cos(math.radians(min(bends)))) / (a + b)
+    assert knee.ik_addon.softness == pytest.approx(min(1.0 - reach, 0.01), abs=2e-6)
+
+
 # ---- existing chains and settings stay
 
 
@@ -157,13 +174,13 @@ def test_a_second_run_changes_nothing(capfd: pytest.CaptureFixture[str]) -> None
 
 def test_an_existing_chain_is_left_alone(capfd: pytest.CaptureFixture[str]) -> None:
     ob = rigs_named.build(RIGS["Mixamo"])
-    own = rigs.chain(ob, "mixamorig:LeftFoot", rigs.empty("Own"), 3)
-    text = said(capfd, bpy.ops.ik_addon.character_setup)
-    assert "already have chains: left leg" in text
+    own = rigs.chain(ob, "mixamorig:LeftFoot", rigs.empty("Own"), 3, softness=0.3)
+    assert "already have chains: left leg" in said(capfd, bpy.ops.ik_addon.character_setup)
     found = chains(ob)
     assert len(found) == 6
     assert found["mixamorig:LeftFoot"][0] == "mixamorig:LeftUpLeg"
-    assert own.ik_addon.target.name == "Own"
+    assert (own.ik_addon.target.name, round(own.ik_addon.softness, 6)) == ("Own", 0.3)
+    assert {tip for tip in found if ob.pose.bones[tip].ik_addon.softness} == {own.name, "mixamorig:RightLeg"}
 
 
 def test_limbs_with_constraints_are_left_for_conversion(capfd: pytest.CaptureFixture[str]) -> None:

@@ -50,7 +50,7 @@ def test_knees_hardly_turn_faster_than_in_the_clip(
     assert max(off) < 4.0
 
 
-@pytest.mark.parametrize(("rate", "step"), [(30, 4), (60, 2), (24, 1)])
+@pytest.mark.parametrize(("rate", "step"), [(30, 4), (60, 2), (120, 1), (24, 1)])
 def test_knees_of_the_recorded_walk_stay_as_recorded_where_feet_stand(addon: Addon, rate: int, step: int) -> None:
     """Straight legs and feet that slide by 5 % of the leg; at 24 in slow motion, as Blender imports it."""
     ob, scene = recorded.walk(), bpy.context.scene

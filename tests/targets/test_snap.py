@@ -195,6 +195,31 @@ def test_warns_that_softness_holds_a_straight_limb_back(capfd: Capture, live: bo
     assert rigs.held(ob) == (["a", "b"] if live and enabled else [])
 
 
+@pytest.mark.parametrize(("softness", "degrees"), [(0.01, 0.0), (0.01, 1.0), (0.01, 15.0), (0.001, 0.0), (0.001, 4.0)])
+@pytest.mark.parametrize("way", ["SNAP", "RANGE", "SWITCH"])
+def test_a_soft_limb_that_fk_straightened_keeps_its_pose(softness: float, degrees: float, way: str) -> None:
+    ob = rigs.limb(rigs.bent(2), "ab")
+    chain = rigs.chain(ob, "b", rigs.empty("Target", (0.0, 0.5, 1.2)), 2, softness=softness).ik_addon
+    rigs.change(ob.pose.bones["b"], rotation_quaternion=Euler((0.3 + math.radians(degrees), 0.0, 0.0)).to_quaternion())
+    before = joints(ob)
+    if way == "SWITCH":
+        chain.influence, ob.ik_addon.live = 0.0, True
+        bpy.ops.ik_addon.switch_ik_fk(to="IK")
+    else:
+        bpy.ops.ik_addon.snap_target(frame_range="SCENE" if way == "RANGE" else "PRESENT")
+        rigs.go_live(ob)
+    assert np.abs(joints(ob) - before).max() < 1e-6 * size(ob)
+
+
+@pytest.mark.parametrize("policy", ["PUSH_ROOT", "STRETCH", "EXTEND"])
+def test_what_softness_does_not_keep_bent_has_its_target_at_its_tip(policy: str) -> None:
+    ob = limb(3)
+    rigs.chain(ob, "b", rigs.empty("Other"), 2, enabled=policy == "EXTEND")  # as in a tree
+    rigs.change(ob.pose.bones["c"].ik_addon, softness=0.8, out_of_reach=policy)
+    bpy.ops.ik_addon.snap_target()
+    assert rigs.miss(ob, "c") < 1e-5
+
+
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.parametrize("enabled", [False, True])
 def test_takes_and_keeps_an_unkeyed_pose(live: bool, enabled: bool) -> None:

@@ -109,6 +109,13 @@ def posed_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
     return [*chain_bones(tip), *([] if end is None else [end])]
 
 
+def shares_bones(tip: bpy.types.PoseBone) -> bool:
+    """Whether other enabled chains run through the bones of a chain."""
+    own = set(chain_bones(tip))
+    others = (other for other in tips(tip.id_data) if other != tip and chain_of(other).enabled)
+    return any(not own.isdisjoint(chain_bones(other)) for other in others)
+
+
 def reach_of(tip: bpy.types.PoseBone) -> Vector:
     """Return the end effector in the rest axes of the tip: the tail of the tip, or the head of the end bone."""
     end = end_of(tip)

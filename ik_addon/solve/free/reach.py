@@ -19,6 +19,8 @@ from ..problem import Floats, Ints, OutOfReach, Problem, Status
 
 ROUNDING = 1e-15
 """A shortfall below this fraction of the distance is rounding."""
+FULL, FARTHEST = 1e-12, 1.25
+"""Targets are placed to bring soft chains this near to full extension, but no farther from the root."""
 
 
 class Aim(NamedTuple):
@@ -115,6 +117,14 @@ def goal_of(
     return goal, push, longer, do.where(abs(lack) <= ROUNDING * do.most(distance, goal), 0.0, lack)
 
 
+def target_for(reached: Floats, longest: Floats, softness: Floats) -> Floats:
+    """Return the distances of targets for which chains that only extend reach given ones: the inverse of `goal_of`."""
+    softness = np.minimum(softness, 1.0 - np.maximum(2.0 * longest - 1.0, 0.0))
+    left = np.maximum(1.0 - reached, FULL)
+    eased = 1.0 - softness + softness * np.log(np.maximum(softness, left) / left)
+    return np.asarray(np.where(left < softness, np.clip(eased, reached, FARTHEST), reached))
+
+
 def reachable(do: Numbers, lengths: Sequence[Number], distance: Number, aim: Aim, problem: Problem) -> Reach:
     """Return the goal of a chain for a target at a distance, with the policy and the weights of a problem.
 
@@ -128,7 +138,8 @@ def reachable(do: Numbers, lengths: Sequence[Number], distance: Number, aim: Aim
     policy, stretch = problem.out_of_reach, [1.0] * len(lengths)
     longest = reduce(do.most, lengths)
     # Most targets: the result of `goal_of`, without calls to the kernel, for which limbs took 5 % longer.
-    if do is ONE and aim.softness == 0.0 and policy is OutOfReach.EXTEND and 2.0 * longest - 1.0 < distance:
+    is_hard = do is ONE and (aim.softness == 0.0 or distance <= 1.0 - aim.softness)
+    if is_hard and policy is OutOfReach.EXTEND and 2.0 * longest - 1.0 < distance:
         goal = min(distance, 1.0)
         return Reach(goal, 0.0, stretch, 0.0 if distance - goal <= ROUNDING * distance else distance - goal)
     goal, push, longer, lack = goal_of(do, distance, longest, aim.softness, aim.push_limit, policy)

@@ -22,6 +22,7 @@ from ...core.translation.sentences import UserError, say
 from ...live import reports
 from ...live.reports import Report
 from ...rig.plan import chain as chains
+from ...rig.plan.chain import shares_bones
 from ...rig.plan.chain_plan import is_limited
 from ...solve import Solver, Status
 from ...targets.ik_fk import is_ik
@@ -354,13 +355,6 @@ def draw_bend_side(
     if bool(side.any()) and kept(context, ob, ("roll", *known), lambda: bend_side.is_from_roll(tip, side), always=True):
         text = say("Bend side taken from the roll of '{bone}'; nothing else indicates one", bone=bones[0].name)
         draw_message(layout, context, text, icon="INFO")
-
-
-def shares_bones(tip: bpy.types.PoseBone) -> bool:
-    """Whether other enabled chains run through the bones of a chain."""
-    own = set(chains.chain_bones(tip))
-    others = (other for other in chains.tips(tip.id_data) if other != tip and chain_of(other).enabled)
-    return any(not own.isdisjoint(chains.chain_bones(other)) for other in others)
 
 
 def draw_switch(layout: bpy.types.UILayout, tip: bpy.types.PoseBone) -> None:
