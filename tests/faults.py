@@ -133,6 +133,10 @@ def _tip(limb: Limb) -> str:
     return limb.lower.name
 
 
+def _store(setting: str, value: object) -> Callable[[Limb], object]:
+    return lambda limb: stored(limb.lower).update({setting: value})
+
+
 NAN = math.nan
 NOWHERE, INFINITE = (NAN, 0.0, 0.0), (math.inf, 0.0, 0.0)
 RESET = "Reset Transform of 'Target'"
@@ -192,9 +196,22 @@ FAULTS: Mapping[str, Fault] = {
     "infinite scale": Fault(on("upper", scale=(math.inf, 1.0, 1.0))),
     "target on a bone without a pose": Fault(_parent(_unposed, lambda _: "hand")),
     "target constrained to a bone without a pose": Fault(_child_of(_unposed, lambda _: "hand")),
-    "solver of another version": Fault(lambda limb: stored(limb.lower).update({"solver": 77})),
-    "resting that is no list": Fault(
-        lambda limb: stored(limb.lower).update({"resting": '{"lower a": "far", "": NaN}'})
-    ),
-    "weight that is no number": Fault(lambda limb: stored(limb.lower).update({"weight": NAN})),
+    **{
+        f"{label} that is not allowed": Fault(
+            _store(label.lower().replace(" ", "_"), value),
+            f"'{label}' has a value that is not allowed. Reset this setting",
+            f"Reset {label}",
+        )
+        for label, value in {
+            "Softness": NAN,
+            "Influence": -2.0,
+            "Chain Length": -3,
+            "Iterations": 0,
+            "Solver": 77,
+            "Out of Reach": -1,
+            "Target Bone": b"\xff",
+        }.items()
+    },
+    "resting that is no list": Fault(_store("resting", '{"lower a": "far", "": NaN}')),
+    "weight that is no number": Fault(_store("weight", NAN)),
 }

@@ -130,11 +130,6 @@ def arms(*names: str) -> bpy.types.Object:
     return ob
 
 
-def two_arms() -> bpy.types.Object:
-    """An armature with two arms, of which tests tamper with the first."""
-    return arms("a", "b")
-
-
 def assert_others_go_on(addon: Addon, ob: bpy.types.Object, other: str = "b") -> None:
     """Assert that tampered chains are solved or refused with a message, and that the other chain is solved."""
     for bone in ob.pose.bones:
@@ -217,36 +212,6 @@ def test_hostile_settings_disturb_no_other_chain_in_the_interface(
         assert "can't be baked" in said
         assert len(said.splitlines()) == 1
         assert addon.module("cli.command").main(["--range", "1", "2", "--chains", "lower b"]) == 0
-
-
-@pytest.mark.parametrize(
-    ("setting", "value", "label"),
-    [
-        ("softness", math.nan, "Softness"),
-        ("influence", -2.0, "Influence"),
-        ("chain_length", -3, "Chain Length"),
-        ("iterations", 0, "Iterations"),
-        ("solver", 77, "Solver"),
-        ("out_of_reach", -1, "Out of Reach"),
-        ("target_bone", b"\xff", "Target Bone"),
-    ],
-)
-def test_the_row_names_the_setting_and_the_button_resets_it(
-    addon: Addon, setting: str, value: object, label: str
-) -> None:
-    ob = two_arms()
-    stored(ob.pose.bones["lower a"])[setting] = value
-    rigs.go_live(ob)
-    report = addon.report(ob, "lower a")
-    assert report.failed
-    assert report.message == f"'{label}' has a value that is not allowed. Reset this setting"
-    bpy.context.view_layer.objects.active = ob
-    fix = addon.fix(ob.pose.bones["lower a"])
-    assert fix.label == f"Reset {label}"
-    bpy.ops.ik_addon.chain_fix(tip="lower a")
-    chain = ob.pose.bones["lower a"].ik_addon
-    assert getattr(chain, setting) == chain.bl_rna.properties[setting].default
-    assert not addon.report(ob, "lower a").failed
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ import pytest
 from mathutils import Euler, Matrix, Vector
 from numpy.typing import NDArray
 
-from tests import motions, recorded, rigs, rigs_named
+from tests import motions, rigs, rigs_named
 from tests.conftest import Addon
 from tests.reliability.states import activate
 from tests.rigs_named import RIGS
@@ -215,14 +215,6 @@ def test_knees_and_elbows_that_lock_never_flip(
     assert len(limbs) == 4
     key_walk(ob, limbs)
     check(ob, limbs, range(1, FRAMES + 1), raised)
-
-
-def test_a_recorded_walk_keeps_its_knees_and_elbows() -> None:
-    ob = recorded.walk()
-    first = bpy.context.scene.frame_start
-    bpy.context.scene.frame_set(first)
-    chains = [[f"{side}{upper}", f"{side}{lower}"] for side in ("Left", "Right") for upper, lower in PARTS]
-    check(ob, limbs_of(ob, chains), range(first + 150, first + 190))
 
 
 # ---- runs, crawls, sitting down and cartwheels, imported with different up axes and units, and mirrored
