@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from itertools import permutations
 
@@ -27,6 +27,7 @@ FIELDS: dict[str, slice] = {
     "scale": slice(14, 17),
 }
 WIDTH = 17
+_ZEROS = {name: (0.0,) * (columns.stop - columns.start) for name, columns in FIELDS.items()}
 REST: Row = np.array([0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 1, 1], dtype=np.float32)
 """(17,) the channels of a bone that was never posed."""
 MODES = frozenset(("QUATERNION", "AXIS_ANGLE", *map("".join, permutations("XYZ"))))
@@ -56,24 +57,29 @@ def is_finite(bone: bpy.types.PoseBone) -> bool:
     return all(math.isfinite(number) for field in FIELDS for number in getattr(bone, field))
 
 
-def read(ob: bpy.types.Object, bones: Ints, count: int | None = None, fields: Iterable[str] = FIELDS) -> Row:
+def read(
+    ob: bpy.types.Object, bones: Ints, names: Sequence[str] | None = None, fields: Collection[str] = FIELDS
+) -> Row:
     """Read the channels (len(bones), 17) of the pose bones with these indices.
 
     Args:
         ob: the armature object.
         bones: indices of pose bones.
-        count: the number of all pose bones, if known.
+        names: the names of all pose bones, if known, perhaps before some were renamed: Blender finds names sooner.
         fields: the fields to read; the others are 0.
     """
     pose_bones = ob.pose.bones
-    count = len(pose_bones) if count is None else count
+    count = len(pose_bones if names is None else names)
+    if 0 < MANY * len(bones) < count:
+        values: list[float] = []
+        for bone in bones.tolist():
+            own = (None if names is None else pose_bones.get(names[bone])) or pose_bones[bone]
+            for name, zeros in _ZEROS.items():
+                values += getattr(own, name)[:] if name in fields else zeros
+        return np.array(values, dtype=np.float32).reshape(-1, WIDTH)
     rows = np.zeros((len(bones), WIDTH), dtype=np.float32)
-    some = [pose_bones[bone] for bone in bones.tolist()] if 0 < MANY * len(bones) < count else None
     for name in fields:
-        if some is None:
-            rows[:, FIELDS[name]] = _of_all(ob, count, name).take(bones, axis=0)
-        else:
-            rows[:, FIELDS[name]] = [getattr(bone, name)[:] for bone in some]
+        rows[:, FIELDS[name]] = _of_all(ob, count, name).take(bones, axis=0)
     return rows
 
 
