@@ -43,14 +43,16 @@ def _frame_change_pre(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | 
         return
     registry.is_changing = True
     graphs = [layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None]
-    is_edited = not _is_played() and any(graph.id_type_updated(kind) for graph in graphs for kind in _PLANNED_FROM)
+    is_edited = not _is_played() and any(map(_is_tagged, graphs))
     # Objects that share an older armature's data and are new are found after the frame.
     for ob in unpaused(scene):
         guarded_rig(_before_frame, ob, scene, graphs, is_edited)
 
 
-_PLANNED_FROM = ("OBJECT", "ARMATURE", "ACTION", "SCENE")
-"""The kinds of data-blocks that Blender tags where something is edited that a plan is made from."""
+def _is_tagged(depsgraph: bpy.types.Depsgraph) -> bool:
+    """Whether anything that a plan may be made from was edited since a depsgraph was evaluated."""
+    tagged = depsgraph.id_type_updated
+    return tagged("OBJECT") or tagged("ARMATURE") or tagged("ACTION") or tagged("SCENE")
 
 
 def _before_frame(

@@ -243,12 +243,12 @@ def own_transforms(plan: Plan, depsgraph: bpy.types.Depsgraph | None = None) -> 
 
 def _poses(inputs: Inputs, ob: bpy.types.Object, bones: Bones) -> Floats:
     """Return the poses (m, 4, 4) of the opaque bones of an armature, relative to the parents for those that ride."""
-    indices = bones.indices[bones.opaque - bones.place.start]
-    poses = channels.read_pose(ob, indices)
+    indices, names = bones.indices[bones.opaque - bones.place.start], bones.skeleton.names
+    poses = channels.read_pose(ob, indices, names)
     riding = np.array([bone in inputs.riding for bone in bones.opaque.tolist()])
     if riding.any():
         above = bones.skeleton.parents[indices[riding]]
-        poses[riding] = times(inverse(channels.read_pose(ob, above)), poses[riding])
+        poses[riding] = times(inverse(channels.read_pose(ob, above, names)), poses[riding])
     return poses
 
 
