@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import permutations
 
@@ -27,6 +27,7 @@ FIELDS: dict[str, slice] = {
     "scale": slice(14, 17),
 }
 WIDTH = 17
+_ZEROS = {name: (0.0,) * (columns.stop - columns.start) for name, columns in FIELDS.items()}
 REST: Row = np.array([0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 1, 1], dtype=np.float32)
 """(17,) the channels of a bone that was never posed."""
 MODES = frozenset(("QUATERNION", "AXIS_ANGLE", *map("".join, permutations("XYZ"))))
@@ -56,25 +57,36 @@ def is_finite(bone: bpy.types.PoseBone) -> bool:
     return all(math.isfinite(number) for field in FIELDS for number in getattr(bone, field))
 
 
-def read(ob: bpy.types.Object, bones: Ints, count: int | None = None, fields: Iterable[str] = FIELDS) -> Row:
+def read(
+    ob: bpy.types.Object, bones: Ints, names: Sequence[str] | None = None, fields: Collection[str] = FIELDS
+) -> Row:
     """Read the channels (len(bones), 17) of the pose bones with these indices.
 
     Args:
         ob: the armature object.
         bones: indices of pose bones.
-        count: the number of all pose bones, if known.
+        names: the names of all pose bones, if known: Blender finds names sooner.
         fields: the fields to read; the others are 0.
     """
     pose_bones = ob.pose.bones
-    count = len(pose_bones) if count is None else count
+    count = len(pose_bones if names is None else names)
+    if 0 < MANY * len(bones) < count:
+        values: list[float] = []
+        for own in _some(ob, bones, names):
+            for name, zeros in _ZEROS.items():
+                values += getattr(own, name)[:] if name in fields else zeros
+        return np.array(values, dtype=np.float32).reshape(-1, WIDTH)
     rows = np.zeros((len(bones), WIDTH), dtype=np.float32)
-    some = [pose_bones[bone] for bone in bones.tolist()] if 0 < MANY * len(bones) < count else None
     for name in fields:
-        if some is None:
-            rows[:, FIELDS[name]] = _of_all(ob, count, name).take(bones, axis=0)
-        else:
-            rows[:, FIELDS[name]] = [getattr(bone, name)[:] for bone in some]
+        rows[:, FIELDS[name]] = _of_all(ob, count, name).take(bones, axis=0)
     return rows
+
+
+def _some(ob: bpy.types.Object, bones: Ints, names: Sequence[str] | None) -> Iterator[bpy.types.PoseBone]:
+    """Yield the pose bones with these indices; those that were renamed since the names were read, too."""
+    every = ob.pose.bones
+    for bone in bones.tolist():
+        yield (None if names is None else every.get(names[bone])) or every[bone]
 
 
 def _of_all(ob: bpy.types.Object, count: int, name: str) -> Row:
@@ -116,11 +128,13 @@ def tag(ob: bpy.types.Object, bone: int, name: str = "location") -> None:
     setattr(pose_bone, name, getattr(pose_bone, name)[:])
 
 
-def read_pose(ob: bpy.types.Object, bones: Ints) -> Floats:
-    """Read the pose matrices (len(bones), 4, 4) of these bones in armature space."""
+def read_pose(ob: bpy.types.Object, bones: Ints, names: Sequence[str] | None = None) -> Floats:
+    """Read the pose matrices (len(bones), 4, 4) of these bones in armature space; `names` as in `read`."""
     pose_bones = ob.pose.bones
-    if MANY * len(bones) < len(pose_bones):
-        return np.array([pose_bones[bone].matrix for bone in bones.tolist()], dtype=np.float64).reshape(-1, 4, 4)
+    if MANY * len(bones) < len(pose_bones if names is None else names):
+        matrices = [bone.matrix.copy() for bone in _some(ob, bones, names)]
+        rows = [matrix[row][:] for matrix in matrices for row in range(4)]
+        return np.array(rows, dtype=np.float64).reshape(-1, 4, 4)
     values = np.empty(len(pose_bones) * 16, dtype=np.float32)
     pose_bones.foreach_get("matrix", values)
     return values.reshape(-1, 4, 4)[bones].transpose(0, 2, 1).astype(np.float64)  # Blender stores columns

@@ -42,20 +42,33 @@ def _frame_change_pre(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | 
     if registry.is_paused:
         return
     registry.is_changing = True
+    graphs = [layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None]
+    is_edited = not _is_played() and any(map(_is_tagged, graphs))
     # Objects that share an older armature's data and are new are found after the frame.
     for ob in unpaused(scene):
-        guarded_rig(_before_frame, ob, scene)
+        guarded_rig(_before_frame, ob, scene, graphs, is_edited)
 
 
-def _before_frame(ob: bpy.types.Object, rig: Rig, scene: bpy.types.Scene) -> None:
-    """Before Blender evaluates a frame, take edits, and write the solution of the frame if it is foretold."""
-    if not rig.plan.skeleton.matches(ob):
+def _is_tagged(depsgraph: bpy.types.Depsgraph) -> bool:
+    """Whether anything that a plan may be made from was edited since a depsgraph was evaluated."""
+    tagged = depsgraph.id_type_updated
+    return tagged("OBJECT") or tagged("ARMATURE") or tagged("ACTION") or tagged("SCENE")
+
+
+def _before_frame(
+    ob: bpy.types.Object, rig: Rig, scene: bpy.types.Scene, graphs: list[bpy.types.Depsgraph], is_edited: bool
+) -> None:
+    """Before Blender evaluates a frame, take edits, and write the solution of the frame if it is foretold.
+
+    If a script has edited something (`is_edited`), no update handler hears of it.
+    """
+    if (is_edited or rig.is_stale) and not rig.plan.skeleton.matches(ob):
         rig.is_stale = True
         return
-    if not _is_played():  # a script may have edited something, and no update handler hears of it
-        rig.is_stale |= not rig.plan.frame_facts.hold(ob)
+    if is_edited:
+        rig.is_stale |= not rig.plan.is_as_made_from(rig.plan.origins)
     shown = rig.bones.written
-    rig.absorb_edits(ob, [layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None])
+    rig.absorb_edits(ob, graphs)
     if rig.is_still:  # a script may have keyed the solution without an update in between
         rig.key_fk(ob, shown)
     rig.is_still = rig.is_read = False

@@ -203,7 +203,7 @@ class LiveBones:
 
     def are_as_written(self, ob: bpy.types.Object) -> bool:
         """Return whether nobody else has changed the channels since the last write."""
-        return np.array_equal(channels.read(ob, self.indices), self.written)
+        return np.array_equal(channels.read(ob, self.indices, self._skeleton.names), self.written)
 
     def are_animated_alike(self, ob: bpy.types.Object) -> bool:
         """Return whether the same channels are animated as before."""

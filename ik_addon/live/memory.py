@@ -16,7 +16,7 @@ from ..rig.read.sample import Sample
 from ..rig.write.outcomes import Outcomes
 from ..rig.write.waves import Posed
 
-BLOCK = 32
+BLOCK = 64
 """Number of frames that are foretold at once: solved together, free chains take little longer than one."""
 CLOSED = 16
 """The same with limbs that are solved one by one in closed form: more would halt playback for longer."""

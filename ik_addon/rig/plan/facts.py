@@ -6,7 +6,7 @@ script changes the frame right after an edit, not even that is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from mathutils import Matrix
 
 from ...core import compat
 from ...core.chain_settings import IKAddonChain
-from ...core.constraints import CARRIED, CHAIN_CONSTRAINTS, strength, targets_of
+from ...core.constraints import CARRIED, strength, targets_of
 from ...core.settings import chain_of
 from . import limits
 from .chain import tips
@@ -203,72 +203,3 @@ def _switch(constraint: Any) -> Facts:
 
 def _rows(matrix: Matrix) -> Facts:
     return tuple(matrix[row][:] for row in range(4))
-
-
-class FrameFacts:
-    """The facts that an edit may change without tagging relations or bones, read on each frame that is played.
-
-    These are rotation modes, limits and locks, inverse matrices, which constraints are off, and what animates.
-    """
-
-    def __init__(
-        self,
-        ob: bpy.types.Object,
-        bones: Sequence[int],
-        limited: Sequence[int],
-        others: Iterable[bpy.types.Object],
-    ) -> None:
-        """Read the facts.
-
-        Args:
-            ob: the armature object, the original one.
-            bones: indices of the bones that matter.
-            limited: indices of the bones whose limits matter.
-            others: the armature object, the goals, and the objects that all these are attached to.
-        """
-        self._bones, self._limited = np.array(bones, dtype=np.int64), [*limited]
-        self._modes = np.empty(len(ob.pose.bones), dtype=np.int32)
-        others = [other.original for other in others]
-        matter = {ob.pose.bones[bone].name for bone in bones}
-        self._attached = [Reference.of(other) for other in others if other.parent is not None]
-        constrained = ((other, _constrained(other, matter if other == ob else None)) for other in others)
-        self._constrained = [(Reference.of(other), found) for other, found in constrained if found]
-        self._known = self._read(ob)
-
-    def hold(self, ob: bpy.types.Object) -> bool:
-        """Whether the facts are the same now."""
-        return len(ob.pose.bones) == len(self._modes) and self._read(ob) == self._known
-
-    def _read(self, ob: bpy.types.Object) -> Facts:
-        bones: Any = ob.pose.bones
-        bones.foreach_get("rotation_mode", self._modes)
-        limited = [bones[bone] for bone in self._limited]
-        return (
-            self._modes[self._bones].tobytes(),
-            list(map(_limits_of, limited)),
-            [None if (other := own.find()) is None else _rows(other.matrix_parent_inverse) for own in self._attached],
-            [fact for own, found in self._constrained for fact in _switches(own.find(), found)],
-            _animation(ob),
-        )
-
-
-def _constrained(ob: bpy.types.Object, matter: Collection[str] | None) -> tuple[str, ...]:
-    """Return the names of an object's bones with constraints; an empty name stands for the object itself.
-
-    With `matter`, only bones with these names count, and bones with constraints that move others.
-    """
-
-    def counts(bone: bpy.types.PoseBone) -> bool:
-        return matter is None or bone.name in matter or any(isinstance(c, CHAIN_CONSTRAINTS) for c in bone.constraints)
-
-    bones = [bone for bone in ob.pose.bones if bone.constraints] if ob.pose is not None else []
-    return (*([""] if ob.constraints else ()), *(bone.name for bone in bones if counts(bone)))
-
-
-def _switches(ob: bpy.types.Object | None, names: Collection[str]) -> Iterator[Facts]:
-    """Yield which constraints of an object, or of its bones with these names, are off."""
-    bones = None if ob is None or ob.pose is None else ob.pose.bones
-    for name in names:
-        owner: Any = bones.get(name) if name and bones is not None else ob
-        constraints = () if owner is None else owner.constraints
-        yield tuple(map(_switch, constraints))

@@ -20,7 +20,7 @@ from ...core.translation.sentences import UserError
 from ...solve.problem import Floats, Ints
 from . import chain as chains
 from .chain_plan import ChainPlan, checked
-from .facts import FrameFacts, Origin, facts_of, own_facts
+from .facts import Origin, facts_of, own_facts
 from .followers import goals_of
 from .groups import Group, Shape, Wave, in_waves, shape_of, without_loops, without_shared_ends
 from .inputs import Inputs, ridden
@@ -77,8 +77,6 @@ class Plan:
     origins: Mapping[int, Origin]
     """The objects that the plan was made from, by `session_uid`: the armature object, and everything that
     targets and poles depend on."""
-    frame_facts: FrameFacts
-    """The facts that are compared before each frame that is played."""
     goals: tuple[Reference, ...]
     """The targets and poles of the enabled chains."""
     has_all: tuple[bool, ...]
@@ -186,7 +184,6 @@ class Plan:
         others = {uid_of(other): other for goal, bone in [*goals, (ob, "")] for other in related(goal, bone)}
         read = partial(own_facts, live.tolist(), sorted(above - bones))
         watch = Watch.of(ob, {skeleton.names[bone] for bone in above}, others.values())
-        limited = {i for tip, path in paths.items() if chain_of(seen.pose.bones[tip]).use_limits for i in path}
         inputs = {ob.session_uid, ob.data.session_uid, *(goal.session_uid for goal, _bone in goals)}
         whole = {goal.session_uid: goal for goal, _bone in goals}.values()
 
@@ -212,7 +209,6 @@ class Plan:
             seen=watch.values(depsgraph),
             numbers=numbers,
             origins={uid: Origin.of(other, read if other == ob else facts_of) for uid, other in others.items()},
-            frame_facts=FrameFacts(ob, sorted(above), sorted(limited), others.values()),
             goals=tuple(map(Reference.of, whole)),
             has_all=presence.has_all(ob, whole),
         )

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -185,7 +185,7 @@ def numbers_now(
     depsgraph: bpy.types.Depsgraph,
     fk: Row | None = None,
     *,
-    fields: Iterable[str] = FIELDS,
+    fields: Collection[str] = FIELDS,
 ) -> Numbers:
     """Return the numbers (1, w) of an evaluated frame; not finite where an object is gone.
 
@@ -208,7 +208,7 @@ def numbers_now(
         if ob is None or count != len(bones.skeleton.names):
             rows[bones.place], numbers[0, given] = np.nan, np.nan
         else:
-            rows[bones.place] = channels.read(ob, bones.indices, count, fields)
+            rows[bones.place] = channels.read(ob, bones.indices, bones.skeleton.names, fields)
             if len(bones.opaque):
                 numbers[0, given] = _poses(inputs, ob, bones).ravel()
     if fk is not None:
@@ -236,19 +236,19 @@ def own_transforms(plan: Plan, depsgraph: bpy.types.Depsgraph | None = None) -> 
     for bones in inputs.armatures:
         ob, count = seen(inputs.objects[bones.item].reference), len(bones.skeleton.names)
         if ob is not None and ob.pose is not None and len(ob.pose.bones) == count:
-            rows = channels.read(ob, bones.indices, count)
+            rows = channels.read(ob, bones.indices, bones.skeleton.names)
             found += (np.delete(rows, inputs.live, axis=0) if bones.item == inputs.own else rows).ravel().tolist()
     return (np.array(found, dtype=np.float32) + 0.0).tobytes()
 
 
 def _poses(inputs: Inputs, ob: bpy.types.Object, bones: Bones) -> Floats:
     """Return the poses (m, 4, 4) of the opaque bones of an armature, relative to the parents for those that ride."""
-    indices = bones.indices[bones.opaque - bones.place.start]
-    poses = channels.read_pose(ob, indices)
+    indices, names = bones.indices[bones.opaque - bones.place.start], bones.skeleton.names
+    poses = channels.read_pose(ob, indices, names)
     riding = np.array([bone in inputs.riding for bone in bones.opaque.tolist()])
     if riding.any():
         above = bones.skeleton.parents[indices[riding]]
-        poses[riding] = times(inverse(channels.read_pose(ob, above)), poses[riding])
+        poses[riding] = times(inverse(channels.read_pose(ob, above, names)), poses[riding])
     return poses
 
 
@@ -265,6 +265,7 @@ def _matrices(inputs: Inputs, seen: Iterable[bpy.types.Object | None]) -> list[f
 
 def _elements(matrix: Matrix) -> list[float]:
     """Return the elements of a matrix (4, 4), row by row."""
+    matrix = matrix.copy()  # of a property, Blender would compute it again for each row
     return [*matrix[0][:], *matrix[1][:], *matrix[2][:], *matrix[3][:]]
 
 
