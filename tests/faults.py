@@ -202,15 +202,7 @@ FAULTS: Mapping[str, Fault] = {
             f"'{label}' has a value that is not allowed. Reset this setting",
             f"Reset {label}",
         )
-        for label, value in {
-            "Softness": NAN,
-            "Influence": -2.0,
-            "Chain Length": -3,
-            "Iterations": 0,
-            "Solver": 77,
-            "Out of Reach": -1,
-            "Target Bone": b"\xff",
-        }.items()
+        for label, value in (("Softness", math.inf), ("Influence", -2.0), ("Chain Length", -3), ("Solver", 77))
     },
     "resting that is no list": Fault(_store("resting", '{"lower a": "far", "": NaN}')),
     "weight that is no number": Fault(_store("weight", NAN)),

@@ -127,10 +127,8 @@ def _settings(tip: bpy.types.PoseBone, curves: Curves, driven: Collection[str], 
         if path in driven:
             raise NotDetermined(f"'{name}' of the chain on '{tip.name}' is driven")
         value = evaluated([getattr(settings, name)], curves.get(path, ()), frames)
-        if path in curves:
-            known = settings.bl_rna.properties[name]
-            value = np.clip(value, known.hard_min, known.hard_max)
-        columns.append(value)
+        known = settings.bl_rna.properties[name]
+        columns.append(np.clip(value, known.hard_min, known.hard_max))
     return np.concatenate(np.broadcast_arrays(*columns), axis=1)
 
 

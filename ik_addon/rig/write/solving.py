@@ -152,15 +152,20 @@ def fixed(limbs: Limbs, first: Goal, *others: Goal) -> Fixed:
     return found
 
 
+def _allowed(values: Floats, most: float = np.inf) -> Floats:
+    """Return settings, NaN where a script has stored what is not allowed: other limbs are solved nevertheless."""
+    return np.where((values >= 0.0) & (values <= most), values, np.nan)
+
+
 def _solve_once(limbs: Limbs, goals: Goals, hurried: bool, *, smooth: Collection[str] = ()) -> tuple[Solution, Limbs]:
     first, *others = goals_of(limbs, goals)
     known, frames = fixed(limbs, first, *others), limbs.frames()
     asked = {
         "goal": first,
         "others": tuple(others),
-        "softness": goals.softness[:, 0] if limbs.wave.shape.is_chain else 0.0,
-        "push_limit": goals.push_limit[:, 0],
-        "tolerance": goals.tolerance.min(axis=1),
+        "softness": _allowed(goals.softness[:, 0], 1.0) if limbs.wave.shape.is_chain else 0.0,
+        "push_limit": _allowed(goals.push_limit[:, 0]),
+        "tolerance": _allowed(goals.tolerance.min(axis=1)),
         "is_first_attempt": hurried,
     }
     problem = Problem(**{**vars(known.problem), **asked})
