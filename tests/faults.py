@@ -186,7 +186,6 @@ FAULTS: Mapping[str, Fault] = {
     "bone nowhere": Fault(on("upper", location=NOWHERE), "The transform of bone 'upper' is not a finite number"),
     "armature scaled to zero": Fault(on("ob", scale=(0.0, 0.0, 0.0)), "scaled to zero", "Reset Scale of 'Rig'"),
     "flat armature": Fault(on("ob", scale=(1.0, 0.0, 1.0)), "'Rig' is scaled to zero", "Reset Scale of 'Rig'"),
-    "nearly flat armature": Fault(on("ob", scale=(1.0, 1e-8, 1.0)), "'Rig' is scaled to zero", "Reset Scale of 'Rig'"),
     "bone of no size": Fault(on("upper", scale=(0.0, 0.0, 0.0)), "no length in this pose", "Reset 'upper'"),
     "stretch that is no number": Fault(on("lower", ik_stretch=NAN), "", "Reset IK of 'lower'"),
     "limit that is no number": Fault(on("lower", use_ik_limit_x=True, ik_max_x=NAN)),

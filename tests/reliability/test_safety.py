@@ -59,13 +59,8 @@ EVIL = {
     "a call": "open({trace!r}, 'w').close()",
     "a call in a value": "profile.iterations = open({trace!r}, 'w').close() or 5",
     "a call of radians": "import math\nprofile.iterations = math.radians(open({trace!r}, 'w').close() or 5)",
-    "a decorator": "@open({trace!r}, 'w').close\ndef f(): pass",
-    "a default": "def f(x=open({trace!r}, 'w')): pass",
     "a name of its own": "profile = open({trace!r}, 'w')",
-    "an attribute": "profile.bl_rna.x = open({trace!r}, 'w')",
-    "an item": "profile[open({trace!r}, 'w')] = 1",
     "a format": "profile.iterations = f'{{open({trace!r}, 'w')}}'",
-    "a class": "class A: x = open({trace!r}, 'w')",
 }
 """Presets that would write a file if they were executed."""
 

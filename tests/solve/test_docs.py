@@ -7,10 +7,6 @@ from tests.documents import Example, examples
 EXAMPLES = [example for example in examples("scripting.md") if not example.needs_blender]
 
 
-def test_there_are_examples() -> None:
-    assert len(EXAMPLES) >= 4
-
-
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.title)
 def test_example_prints_what_the_page_says(example: Example) -> None:
     assert example.printed
