@@ -34,13 +34,16 @@ RETURNING = frozenset(
         "bpy.app.translations.pgettext_rpt",
         "bpy.props.BoolProperty",
         "bpy.props.IntProperty",
+        "bpy.types.Action.get",
         "bpy.types.BlendDataLibraries.load",
+        "bpy.types.Object.get",
         "bpy.types.PoseBone.get",
         "bpy.types.WindowManager.invoke_props_dialog",
         "bpy.utils.preset_find",
         "bpy.utils.register_cli_command",
         "gpu.state.blend_get",
         "gpu.state.viewport_get",
+        "mathutils.bvhtree.BVHTree.FromPolygons",
     }
 )
 """Functions that return something."""
