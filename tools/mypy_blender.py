@@ -41,6 +41,7 @@ RETURNING = frozenset(
         "bpy.types.WindowManager.invoke_props_dialog",
         "bpy.utils.preset_find",
         "bpy.utils.register_cli_command",
+        "gpu.shader.from_builtin",
         "gpu.state.blend_get",
         "gpu.state.viewport_get",
         "mathutils.bvhtree.BVHTree.FromPolygons",
