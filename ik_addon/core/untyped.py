@@ -8,7 +8,8 @@ import bpy
 from numpy.typing import NDArray
 
 Struct = Any
-"""A struct of Blender of which only a run knows the type: it is reached by a name or path, or its subtype decides."""
+"""What of Blender has a type that only a run knows: it is reached by a name or path, its subtype decides, or the stubs
+lack what it has."""
 Value = Any
 """The value of a property of such a struct, or of an option or field that is reached by its name."""
 Declared = Any

@@ -129,7 +129,7 @@ class Room(NamedTuple):
     """Direction of the first coordinate of a swing: along the rim of its cone, if it is pushed against it."""
     across: Number
     """What the curvature of the rim adds to that of the cost along it."""
-    free: Vector
+    free: tuple[Number, Number, Number]
     """Which of the coordinates can change at all; on a rim the second can't."""
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 Number = Any
-"""A float, or an array (B,), or the same of truth values: only a run knows, and the operators of each differ."""
+"""A float or a truth value, or an array (B,) of them: only a run knows, and their operators differ."""
 Nested = Any
-"""Numbers, or lists and tuples of them: what comes out has the form of what goes in."""
+"""Numbers, or lists and tuples of them in any form: what a function returns has the form of what it is given."""
 Pair = tuple[Number, Number]
 STEPS = 6
 """Maximum number of Newton steps to the nearest point of an ellipse."""
