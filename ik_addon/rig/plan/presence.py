@@ -12,7 +12,6 @@ import numpy as np
 
 from ...core.goals import Goal
 from ...core.translation.sentences import say
-from ...core.untyped import Struct
 from .sources import Part, Sources, uid_of
 
 
@@ -41,7 +40,7 @@ class Reference:
                 return self._known
         except ReferenceError:  # Blender freed it, but may have read it anew
             pass
-        objects: Struct = bpy.data.objects
+        objects = bpy.data.objects
         ob = objects.get((self.name, self.library))
         if ob is None or ob.session_uid != self.uid:
             ob = next((other for other in objects if other.session_uid == self.uid), None)

@@ -201,7 +201,7 @@ class IK_ADDON_OT_chain_fix(InternalStep, ArmatureOperator):
 def _fix_on(context: bpy.types.Context, name: str) -> Fix | None:
     ob = candidate(context)
     tip = None if ob is None or ob.pose is None else ob.pose.bones.get(name)
-    return None if tip is None else fix_of(tip, reports.get(ob, name), context.view_layer)
+    return None if ob is None or tip is None else fix_of(tip, reports.get(ob, name), context.view_layer)
 
 
 def needs_lock(context: bpy.types.Context) -> bool:
