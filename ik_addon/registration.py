@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Any, Final
+from types import ModuleType
+from typing import Final
 
 import bpy
 
@@ -24,7 +25,7 @@ from .ui.panels import body as body_panel
 from .ui.panels import chain as chain_panel
 from .ui.panels import limits as limits_panel
 
-MODULES: Final[tuple[Any, ...]] = (
+MODULES: Final[tuple[ModuleType, ...]] = (
     preferences,
     chain_settings,
     settings,
@@ -65,7 +66,7 @@ MODULES: Final[tuple[Any, ...]] = (
 """Modules with classes for Blender, handlers, listeners, or a `register` and an `unregister` of their own."""
 
 
-def _classes(module: Any) -> Iterator[type]:
+def _classes(module: ModuleType) -> Iterator[type]:
     """Yield the classes of a module that Blender is to know, in order; base classes have other names."""
     for name, cls in vars(module).items():
         is_own = name.startswith(("IK_ADDON_", "IKAddon", "VIEW3D_PT_")) and cls.__module__ == module.__name__

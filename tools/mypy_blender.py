@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mypy.maptype import map_instance_to_supertype
 from mypy.plugin import AttributeContext, FunctionContext, MethodContext, Plugin
-from mypy.types import AnyType, Type, TypeOfAny
+from mypy.types import AnyType, Instance, NoneType, Type, TypeOfAny, UnionType
 from mypy.types_utils import remove_optional
 
 ALWAYS = frozenset(
@@ -35,12 +36,13 @@ RETURNING = frozenset(
         "bpy.props.BoolProperty",
         "bpy.props.IntProperty",
         "bpy.types.BlendDataLibraries.load",
-        "bpy.types.PoseBone.get",
         "bpy.types.WindowManager.invoke_props_dialog",
         "bpy.utils.preset_find",
         "bpy.utils.register_cli_command",
+        "gpu.shader.from_builtin",
         "gpu.state.blend_get",
         "gpu.state.viewport_get",
+        "mathutils.bvhtree.BVHTree.FromPolygons",
     }
 )
 """Functions that return something."""
@@ -59,11 +61,23 @@ class BlenderPlugin(Plugin):
 
     def get_method_hook(self, fullname: str) -> Callable[[MethodContext], Type] | None:
         """Return what gives the result of a method its type."""
+        if fullname.startswith("bpy.types.") and fullname.endswith(".get"):
+            return _item
         return _anything if fullname in RETURNING else None
 
 
 def _without_none(context: AttributeContext) -> Type:
     return remove_optional(context.default_attr_type)
+
+
+def _item(context: MethodContext) -> Type:
+    """Return what `get` returns, where the stubs say None: an item of a collection or None, or a custom property."""
+    own = context.type
+    if isinstance(own, Instance):
+        for base in own.type.mro:
+            if base.name == "bpy_prop_collection":
+                return UnionType([*map_instance_to_supertype(own, base).args, NoneType()])
+    return AnyType(TypeOfAny.special_form)
 
 
 def _anything(_context: FunctionContext | MethodContext) -> Type:

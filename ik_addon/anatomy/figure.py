@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class Figure:
     @classmethod
     def of(cls, ob: bpy.types.Object, steered: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Figure:
         """Read an armature object; `steered` maps the names of steered bones to those of the bones that they follow."""
-        armature: Any = ob.data
+        armature = ob.data
         bones = list(armature.bones)
         names = tuple(bone.name for bone in bones)
         index = {name: i for i, name in enumerate(names)}

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
 
 import bpy
 import numpy as np
@@ -18,6 +17,7 @@ from ..core.channels import Row
 from ..core.settings import chain_of, object_of
 from ..core.steps import finished, part
 from ..core.translation.sentences import UserError
+from ..core.untyped import Value
 from ..live import handlers, registry
 from ..rig.plan.plan import Plan
 from . import bake_report
@@ -30,7 +30,7 @@ from .solved import Solved, rotations_of
 
 
 def bake(
-    context: bpy.types.Context, ob: bpy.types.Object, tips: Collection[str], frames: Sequence[int], **options: Any
+    context: bpy.types.Context, ob: bpy.types.Object, tips: Collection[str], frames: Sequence[int], **options: Value
 ) -> BakeReport:
     """Run all of `bake_stepwise` at once, with its options."""
     return finished(bake_stepwise(context, ob, tips, frames, **options))

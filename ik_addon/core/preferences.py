@@ -22,7 +22,7 @@ CONTROLS = (
 
 on_tab_renamed: list[Callable[[], None]] = []
 """Called when the tab is renamed."""
-on_draw: list[Callable[[bpy.types.AddonPreferences, bpy.types.Context], None]] = []
+on_draw: list[Callable[[IKAddonPreferences, bpy.types.Context], None]] = []
 """Called to draw the preferences."""
 
 

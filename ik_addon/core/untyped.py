@@ -8,9 +8,10 @@ import bpy
 from numpy.typing import NDArray
 
 Struct = Any
-"""A struct of Blender of which only a run knows the type: it is reached by a name or path, or its subtype decides."""
+"""What of Blender has a type that only a run knows: it is reached by a name or path, its subtype decides, or the stubs
+lack what it has."""
 Value = Any
-"""The value of a property of such a struct."""
+"""The value of a property of such a struct, or of an option or field that is reached by its name."""
 Declared = Any
 """A property that a function declares: Blender reads the call itself, to which the stubs give no type."""
 Versioned = Any
@@ -18,7 +19,7 @@ Versioned = Any
 Shaped = Any
 """A number, or an array of as many as it is computed from."""
 Column = NDArray[Any]
-"""Numbers whose type is that of the attribute that they are read from."""
+"""Numbers whose type is that of the attribute or array that they come from."""
 Json = dict[str, Any]
 """What JSON can hold, under names."""
 

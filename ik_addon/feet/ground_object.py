@@ -10,7 +10,6 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import bpy
 import numpy as np
@@ -84,7 +83,7 @@ class Mesh:
             triangles = triangles[_beside(corners, triangles, *way, reach)]
             used, triangles = np.unique(triangles, return_inverse=True)
             corners, triangles = corners[used], triangles.reshape(-1, 3)
-        tree: Any = BVHTree.FromPolygons(corners.tolist(), triangles.tolist())
+        tree = BVHTree.FromPolygons(corners.tolist(), triangles.tolist())
         return cls(tree, bounds, reach)
 
     def look(self, points: Floats, ups: Floats, only_inside: bool) -> tuple[Floats, Floats]:
@@ -182,7 +181,7 @@ def is_still(ob: bpy.types.Object) -> bool:
 
 def changes_shape(ob: bpy.types.Object) -> bool:
     """Return whether an object may change its shape from frame to frame."""
-    data: Any = ob.data
+    data = ob.data
     if ob.type not in SOLID:
         return False
     is_modified = any(own.type not in STILL or ob.animation_data is not None for own in ob.modifiers)
@@ -241,7 +240,7 @@ def read_ground(
 
 def _triangles(seen: bpy.types.Object) -> tuple[Floats, Ints]:
     """Return corners (v, 3) and triangles (t, 3) of an evaluated object."""
-    mesh: Any = seen.to_mesh()
+    mesh = seen.to_mesh()
     if mesh is None:  # such as a curve without points
         return np.empty((0, 3)), np.empty((0, 3), dtype=np.int64)
     try:
@@ -296,15 +295,15 @@ def planted_on(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Floor |
     return Floor(view_layer, on) if view_layer.objects.get(on.name) == on else None
 
 
-def _action(ob: bpy.types.Object) -> Any:
+def _action(ob: bpy.types.Object) -> bpy.types.Action | None:
     return None if ob.animation_data is None else ob.animation_data.action
 
 
-def _named(action: Any) -> str:
+def _named(action: bpy.types.Action) -> str:
     name = action.get(original_keys.PROPERTY, {}).get(GROUND, "")
     return name if isinstance(name, str) else ""
 
 
-def _write(ob: bpy.types.Object, action: Any, on: bpy.types.Object | None, name: str) -> None:
+def _write(ob: bpy.types.Object, action: bpy.types.Action, on: bpy.types.Object | None, name: str) -> None:
     object_of(ob).ground = on
     original_keys.note(action, GROUND, name)

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from ..core import compat
 from ..core.channels import WIDTH, Row
 from ..core.goals import Goal, path_of
 from ..core.key_curve import SAME_FRAME
+from ..core.untyped import Json, Struct, Versioned
 from ..solve.problem import Bools, Floats, Ints
 from ..targets.movable import key_goals
 
@@ -101,7 +101,7 @@ def keep(goal: Goal, rows: Row, times: Floats, undo: ExitStack, *, along: bool =
 
 def _read(goal: Goal) -> _Kept:
     """Return what is stored about a goal; no frames if nothing is."""
-    data: Any = goal.ob.animation_data
+    data: Versioned = goal.ob.animation_data
     has_keys = data is not None and data.action is not None
     kept = data.action.get(PROPERTY, {}).get(_key(goal), {}) if has_keys else {}
     before, planted = (
@@ -116,7 +116,7 @@ def _write(goal: Goal, kept: _Kept) -> None:
     note(goal.ob.animation_data.action, _key(goal), content if len(kept.times) else None)
 
 
-def note(action: Any, name: str, content: Any) -> None:
+def note(action: Struct, name: str, content: Json | str | None) -> None:
     """Store something about planting in an action under a name; empty content removes it."""
     kept = {own: action[PROPERTY][own] for own in action.get(PROPERTY, ()) if own != name}
     action[PROPERTY] = {**kept, name: content} if content else kept
@@ -126,6 +126,6 @@ def note(action: Any, name: str, content: Any) -> None:
 
 def _key(goal: Goal) -> str:
     """Return the name under which a goal is stored: a hash, as its path may be too long for the name of a property."""
-    data: Any = goal.ob.animation_data
+    data: Versioned = goal.ob.animation_data
     slot = data.action_slot_handle if compat.HAS_SLOTS else 0
     return blake2b(f"{slot} {path_of(goal.holder, 'location')}".encode(), digest_size=16).hexdigest()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
-from typing import Any
 
 import bpy
 import numpy as np
@@ -279,7 +278,7 @@ def _made_of(ob: bpy.types.Object) -> Iterator[int]:
     """
     yield ob.session_uid
     yield ob.data.session_uid
-    data: Any = ob.animation_data
+    data = ob.animation_data
     if data is not None:
         users = (data, *compat.strips_of(data.nla_tracks))
         yield from (user.action.session_uid for user in users if user.action is not None)

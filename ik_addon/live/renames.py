@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import bpy
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from ..core import hooks
 from ..core.chain_settings import IKAddonChain
 from ..core.settings import chain_of, end_name, goal_of
+from ..core.untyped import Struct
 from ..rig.plan.chain import end_of, tips
 
 
@@ -56,7 +56,7 @@ def clear() -> None:
 def remember(ob: bpy.types.Object) -> None:
     """Remember the bones of the armatures that hold goals of an armature object's chains."""
     for _chain, _setting, named in _bones_named([ob]):
-        armature: Any = named.data
+        armature: Struct = named.data
         if armature.session_uid not in _known:
             _known[armature.session_uid] = _Bones.of(armature)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import bpy
 from bpy.app.handlers import persistent
 
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import say
+from ..core.untyped import Struct
 from ..rig.plan.chain import tips
 from .registry import registry
 
@@ -76,7 +77,7 @@ def _simulated(scene: bpy.types.Scene) -> Iterator[tuple[bpy.types.Object, str, 
                 yield owner, modifier.name, modifier.type
 
 
-def _caches(modifier: Any) -> list[Any]:
+def _caches(modifier: Struct) -> list[bpy.types.PointCache]:
     """Return the point caches of a modifier; none if it simulates nothing."""
     if modifier.type in {"CLOTH", "SOFT_BODY"}:
         return [modifier.point_cache]
@@ -91,7 +92,7 @@ def _caches(modifier: Any) -> list[Any]:
 
 def _dependent_on(ob: bpy.types.Object) -> set[bpy.types.Object]:
     """Return the objects that refer to an object, directly or through others: children, skins, constraints, drivers."""
-    data: Any = bpy.data
+    data: Struct = bpy.data
     users = data.user_map(key_types={"OBJECT"}, value_types={"OBJECT"})
     found: set[bpy.types.Object] = set()
     waiting = [ob]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import cos, sin, sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -181,7 +181,7 @@ class Known(NamedTuple):
     """Members that may be solved in closed form."""
     unsolved: Solution
     """The members in their FK pose."""
-    alone: dict[Any, Alone]
+    alone: dict[Hashable, Alone]
     """Members that were searched for, by index and by the bones and weights of their goals."""
 
     def members(self, problem: Problem, index: Ints) -> list[Alone]:

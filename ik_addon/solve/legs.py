@@ -7,7 +7,6 @@ is then within its limits too, this is the pose; if not, the search continues fr
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -48,7 +47,7 @@ def fold_within(problem: Problem, solution: Solution, index: Ints) -> None:
     frames, rests = quaternions(standing.frames.transpose(2, 3, 1, 0)), quaternions(standing.body.rest)
     angles, misses = np.empty((3, *frames.shape[1:])), np.zeros(len(index), dtype=bool)
     for i in range(len(index)) if len(index) <= FEW else [None]:
-        some: Any = np.s_[:] if i is None else i
+        some: int | slice = np.s_[:] if i is None else i
         chain = members(Chain.read(problem), index) if i is None else Chain.read(problem, int(index[i]))
         joints = standing.body.skeleton(i).joints
         found, own, reaches = _folded(chain, problem, joints, *(rows_of(turns[..., some]) for turns in (frames, rests)))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .maths.numbers import Nested
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -243,7 +245,7 @@ Part = TypeVar("Part", Goal, Problem, Solution)
 def _some(whole: Part, names: tuple[str, ...], chosen: Bools | Ints) -> Part:
     """Return a copy with only the chosen members in those of the named arrays that have members."""
     arrays = {name: np.asarray(value) for name in names if np.ndim(value := getattr(whole, name))}
-    some: dict[str, Any] = {name: array[chosen] for name, array in arrays.items()}
+    some: dict[str, Nested] = {name: array[chosen] for name, array in arrays.items()}
     return replace(whole, **some)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 import bpy
 import numpy as np
@@ -17,6 +16,7 @@ from ..core.goals import Goal
 from ..core.settings import chain_of, goal_of, is_tip, object_of
 from ..core.skeleton import orthonormal
 from ..core.translation.sentences import UserError, say
+from ..core.untyped import Struct, Value
 from ..live import reports, solving
 from ..rig.plan.chain import check
 from .autokey import auto_key, left_out
@@ -191,7 +191,7 @@ class Handle:
         """
         goal.check_movable()
         self.goal = goal
-        self.owner: Any = goal.holder
+        self.owner: Struct = goal.holder
         if all(self.owner.lock_rotation if goal.turns else self.owner.lock_location):
             locked = {
                 True: "The rotation of '{owner}' is locked. Unlock it in its Transform panel",
@@ -199,7 +199,7 @@ class Handle:
             }
             raise UserError(locked[goal.turns], owner=goal.name)
         self.rotation_field = rotation_field(self.owner.rotation_mode)
-        self._location: Any = self.owner.location.copy()
+        self._location: Value = self.owner.location.copy()
         self._rotation = tuple(getattr(self.owner, self.rotation_field))
         self._turned = turned(self._rotation, self.owner.rotation_mode).to_quaternion()
         self.world = goal.ob.matrix_world.copy()
@@ -280,7 +280,7 @@ def _linear_of_object(ob: bpy.types.Object) -> Matrix:
 
 def _linear_of_bone(bone: bpy.types.PoseBone) -> Matrix:
     """Return the linear part (3, 3) of the map from a pose bone's location to its position in armature space."""
-    above: dict[str, Any] = {}
+    above: dict[str, Value] = {}
     if bone.parent is not None:
         above = {"parent_matrix": bone.parent.matrix, "parent_matrix_local": bone.parent.bone.matrix_local}
     places = [

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import bpy
 import numpy as np
@@ -20,6 +19,7 @@ from ..core.fk_keys import is_same
 from ..core.goals import Goal, curves_on
 from ..core.key_curve import SAME_FRAME, keyed_within, put_values, read_keys, write_keys
 from ..core.settings import chain_of, goal_of, overlay_of
+from ..core.untyped import Struct
 from ..rig.plan.followers import followers
 from ..solve.problem import Floats
 from .movable import channels_of
@@ -37,7 +37,7 @@ class EditRange:
     """Key what is edited on every frame of the range."""
 
     @classmethod
-    def of(cls, settings: Any) -> EditRange:
+    def of(cls, settings: Struct) -> EditRange:
         """Return how far the edit of an operator reaches."""
         return cls(settings.range, settings.falloff, getattr(settings, "every_frame", False))
 

@@ -26,7 +26,7 @@ import random
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -38,6 +38,7 @@ from ..core.falloff import falloff_setting, range_setting
 from ..core.goals import Goal
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import UserError, say
+from ..core.untyped import Struct
 from ..live import handlers, reports
 from ..live.live_bones import LiveBones
 from ..live.registry import paused, registry
@@ -189,7 +190,7 @@ def _offer(reach: EditRange) -> None:
     """Let Adjust Last Operation change how far the edit reaches that has ended, if it reaches other frames."""
     if not reach.frames:
         return
-    settings: Any = bpy.context.window_manager.operators[-1].properties
+    settings: Struct = bpy.context.window_manager.operators[-1].properties
     for name, setting in ADJUSTABLE.items():
         if name not in settings.bl_rna.properties:
             setattr(type(settings), name, setting())

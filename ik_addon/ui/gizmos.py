@@ -6,13 +6,14 @@ All of them start a macro of Drag Target, so that Blender's own transform handle
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import bpy
 from mathutils import Matrix, Vector
 
 from ..core.preferences import preferences
 from ..core.settings import ROLES, chain_of, goal_of, overlay_of
+from ..core.untyped import Struct
 from ..rig.plan.chain import takes_orientation, tips
 from ..rig.plan.presence import why_closed
 from ..targets import cursor
@@ -50,7 +51,7 @@ def grips(context: bpy.types.Context) -> Iterator[Grip]:
 
 def grips_of(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Iterator[Grip]:
     """Yield the visible goals of a chain."""
-    space: Any = context.space_data
+    space: Struct = context.space_data
     for role in ROLES:
         ob, bone = goal_of(chain_of(tip), role)
         if ob is not None and not (bone and ob.type == "ARMATURE") and ob.visible_get(viewport=space):
@@ -58,7 +59,7 @@ def grips_of(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Iterator[Gr
 
 
 def take_hold(
-    gizmo: Any, role: str, rig: str = "", tip: str = "", axis: int | None = None, *, turns: bool = False
+    gizmo: Struct, role: str, rig: str = "", tip: str = "", axis: int | None = None, *, turns: bool = False
 ) -> None:
     """Make a gizmo drag a goal until the mouse is released.
 
@@ -108,7 +109,7 @@ class IK_ADDON_GGT_rings(GoalGizmos):
 
     def setup(self, _context: bpy.types.Context) -> None:
         """Start without rings."""
-        self.rings: dict[tuple[str, str, str], Any] = {}
+        self.rings: dict[tuple[str, str, str], bpy.types.Gizmo] = {}
 
     def draw_prepare(self, context: bpy.types.Context) -> None:
         """Add, remove and place the rings to match the goals."""
@@ -128,8 +129,8 @@ class IK_ADDON_GGT_rings(GoalGizmos):
             ring.scale_basis = size * (RING_OF_ACTIVE if is_active else RING)
             ring.matrix_basis = Matrix.Translation(goal.ob.matrix_world.translation)
 
-    def _new(self, goal: Grip) -> Any:
-        ring: Any = self.gizmos.new("GIZMO_GT_move_3d")
+    def _new(self, goal: Grip) -> bpy.types.Gizmo:
+        ring: Struct = self.gizmos.new("GIZMO_GT_move_3d")
         ring.draw_style = "RING_2D"
         ring.draw_options = {"ALIGN_VIEW", "FILL_SELECT"}
         ring.color_highlight, ring.alpha_highlight = (1.0, 1.0, 1.0), CLEAR
@@ -153,7 +154,7 @@ class IK_ADDON_GGT_tool(GoalGizmos):
 
     def setup(self, context: bpy.types.Context) -> None:
         """Make the arrows and the dials."""
-        self.handles: list[tuple[Any, str, int, bool]] = []
+        self.handles: list[tuple[bpy.types.Gizmo, str, int, bool]] = []
         for axis in range(3):
             for role in ROLES:
                 self._add(context, "GIZMO_GT_arrow_3d", role, axis).length = 0.8
@@ -161,8 +162,8 @@ class IK_ADDON_GGT_tool(GoalGizmos):
             dial.draw_options = {"CLIP"}
             dial.scale_basis = DIAL
 
-    def _add(self, context: bpy.types.Context, kind: str, role: str, axis: int, *, turns: bool = False) -> Any:
-        gizmo: Any = self.gizmos.new(kind)
+    def _add(self, context: bpy.types.Context, kind: str, role: str, axis: int, *, turns: bool = False) -> Struct:
+        gizmo: Struct = self.gizmos.new(kind)
         color = getattr(context.preferences.themes[0].user_interface, f"axis_{'xyz'[axis]}")
         gizmo.color = gizmo.color_highlight = color
         gizmo.alpha, gizmo.alpha_highlight = FAINT, 1.0

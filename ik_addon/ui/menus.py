@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import bpy
 
@@ -30,7 +29,7 @@ class IK_ADDON_MT_pie(bpy.types.Menu):
             pie.operator(operator, icon=ICONS[operator])
 
 
-ENTRIES: tuple[dict[str, Any], ...] = (
+ENTRIES: tuple[dict[str, bpy.stub_internal.rna_enums.IconItems], ...] = (
     {
         "ik_addon.chain_add": "ADD",
         "ik_addon.character_setup": "OUTLINER_OB_ARMATURE",
@@ -140,7 +139,7 @@ def draw_overlay_options(panel: bpy.types.Panel, context: bpy.types.Context) -> 
         row.prop(options, part)
 
 
-_ADDED: tuple[tuple[str, Any], ...] = (
+_ADDED: tuple[tuple[str, Callable[..., None]], ...] = (
     ("VIEW3D_PT_overlay", draw_overlay_options),
     ("VIEW3D_MT_pose", draw_pose_entry),
     ("VIEW3D_MT_object", draw_object_entry),

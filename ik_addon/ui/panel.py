@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import bpy
 from bpy.props import IntProperty
 
 from ..core.preferences import PACKAGE
 from ..core.translation.sentences import say
+from ..core.untyped import Value
 from ..rig.plan.chain import tips
 from .operators.active import active_bone, active_chain, armature, candidate, obstacle
 from .operators.progress import redraw_sidebars
@@ -105,7 +106,16 @@ class BoneList(bpy.types.UIList):
         manager = context.window_manager
         layout.template_list(cls.__name__, "", ob.pose, "bones", manager, cls.row, rows=least, maxrows=most)
 
-    def draw_item(self, context: Any, layout: Any, _pose: Any, bone: Any, _icon: int, _data: Any, _name: str) -> None:
+    def draw_item(
+        self,
+        context: bpy.types.Context,
+        layout: bpy.types.UILayout,
+        _pose: object,
+        bone: bpy.types.PoseBone,
+        _icon: int,
+        _data: object,
+        _name: str,
+    ) -> None:
         """Draw a row."""
         self.draw_row(context, layout, bone)
 
@@ -113,7 +123,7 @@ class BoneList(bpy.types.UIList):
         """Draw the search field."""
         layout.prop(self, "filter_name", text="", icon="VIEWZOOM")
 
-    def filter_items(self, context: bpy.types.Context, pose: Any, name: str) -> tuple[list[int], list[int]]:
+    def filter_items(self, context: bpy.types.Context, pose: bpy.types.Pose, name: str) -> tuple[list[int], list[int]]:
         """Show the listed bones that match the search, in the order of the armature."""
 
         def flags() -> list[int]:
@@ -163,7 +173,7 @@ PATIENCE = 1.0
 
 Found = TypeVar("Found")
 
-_kept: dict[Hashable, tuple[float, Any]] = {}
+_kept: dict[Hashable, tuple[float, Value]] = {}
 
 
 def is_playing(context: bpy.types.Context) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import bpy
 import rna_keymap_ui
 
 from ..core import guide, preferences
+from ..core.untyped import Struct
 
 COLORS = "color_"
 """Prefix of the color settings' names."""
@@ -20,7 +20,7 @@ UNASSIGNED = ("ik_addon.chain_add", "ik_addon.drag_target", "ik_addon.solve", "i
 """Operators without a shortcut until the user assigns one."""
 
 _items: list[tuple[bpy.types.KeyMap, bpy.types.KeyMapItem]] = []
-_panels: list[Any] = []
+_panels: list[type[bpy.types.Panel]] = []
 """The panels of the tab, parents before their sub-panels."""
 
 
@@ -43,7 +43,7 @@ def unregister() -> None:
     preferences.on_draw.remove(draw)
 
 
-def draw(own: Any, context: bpy.types.Context) -> None:
+def draw(own: preferences.IKAddonPreferences, context: bpy.types.Context) -> None:
     """Draw the preferences."""
     layout: bpy.types.UILayout = own.layout
     layout.use_property_split = True
@@ -103,23 +103,23 @@ def add_shortcuts() -> None:
         return  # in background mode Blender may have no keymaps
     keymap = configuration.keymaps.new(name=KEYMAP)
     add = keymap.keymap_items.new
-    pie: Any = add("wm.call_menu_pie", "I", "PRESS", shift=True, alt=True)
+    pie: Struct = add("wm.call_menu_pie", "I", "PRESS", shift=True, alt=True)
     pie.properties.name = PIE
     given = (pie, add("ik_addon.grab", "G", "PRESS"), add("ik_addon.copy_pose", "C", "PRESS", ctrl=True))
     _items.extend((keymap, item) for item in (*given, *(add(operator, "NONE", "PRESS") for operator in UNASSIGNED)))
 
 
-def of_user(context: bpy.types.Context) -> Iterator[tuple[Any, Any]]:
+def of_user(context: bpy.types.Context) -> Iterator[tuple[bpy.types.KeyMap, bpy.types.KeyMapItem]]:
     """Yield each shortcut as the user has set it, with its keymap; Blender acts on these."""
     keymaps = context.window_manager.keyconfigs.user.keymaps
     for own, item in _items:
-        keymap: Any = keymaps.get(own.name)
+        keymap: Struct = keymaps.get(own.name)
         for other in () if keymap is None else keymap.keymap_items:
             if _is_same(other, item):
                 yield keymap, other
 
 
-def _is_same(item: Any, own: Any) -> bool:
+def _is_same(item: bpy.types.KeyMapItem, own: Struct) -> bool:
     """Whether an item of the user's keymap is the add-on's item `own`, whatever its key is now."""
     is_menu = own.idname == "wm.call_menu_pie"
     return item.idname == own.idname and not (is_menu and getattr(item.properties, "name", "") != own.properties.name)

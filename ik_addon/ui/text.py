@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import blf
 import bpy
 
 from ..core.translation.sentences import say
+from ..core.untyped import Struct, Value
 from .operators.active import operators
 
 FONT = 0
@@ -54,14 +55,14 @@ def fit(context: bpy.types.Context, texts: Sequence[str], margin: float = MARGIN
     return fitting(texts, width, _width_in(context))
 
 
-def draw_setting(layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str) -> None:
+def draw_setting(layout: bpy.types.UILayout, context: bpy.types.Context, data: Struct, name: str) -> None:
     """Draw a setting."""
     layout, options = named(layout, context, data, name)
     layout.prop(data, name, **options)
 
 
 def draw_search(
-    layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str, bones: Any, label: str = ""
+    layout: bpy.types.UILayout, context: bpy.types.Context, data: Struct, name: str, bones: Struct, label: str = ""
 ) -> None:
     """Draw a field to pick a bone of an armature, with the setting's own name or another label."""
     layout, options = named(layout, context, data, name)
@@ -71,8 +72,8 @@ def draw_search(
 
 
 def named(
-    layout: bpy.types.UILayout, context: bpy.types.Context, data: Any, name: str
-) -> tuple[bpy.types.UILayout, dict[str, Any]]:
+    layout: bpy.types.UILayout, context: bpy.types.Context, data: Struct, name: str
+) -> tuple[bpy.types.UILayout, dict[str, Value]]:
     """Return the layout and the options for the field of a setting; in a narrow sidebar the name goes above it."""
     prop = data.bl_rna.properties[name]
     if prop.type == "BOOLEAN" or not is_narrow(context):
@@ -86,20 +87,20 @@ def draw_button(
     layout: bpy.types.UILayout,
     context: bpy.types.Context,
     operator: str,
-    icon: Any,
+    icon: bpy.stub_internal.rna_enums.IconItems,
     short: str,
     *,
     margin: float = BUTTON_MARGIN,
     share: float = 1.0,
     text: str = "",
-) -> Any:
+) -> Struct:
     """Draw an operator button, with a shorter text if its name or `text` is too long; return its properties."""
     own = text or getattr(operators.ik_addon, operator.removeprefix("ik_addon.")).get_rna_type().name
     shown = fit(context, [say(own), say(short)], margin, share)
     return layout.operator(operator, text=shown, icon=icon, translate=False)
 
 
-def draw_fix(layout: bpy.types.UILayout, context: bpy.types.Context, operator: str, label: str) -> Any:
+def draw_fix(layout: bpy.types.UILayout, context: bpy.types.Context, operator: str, label: str) -> Struct:
     """Draw a button that fixes something; return its operator's properties. A label that is too long goes above it."""
     text = fit(context, [label, say("Fix")], BUTTON_MARGIN + 16.0)  # the button may be in a box
     if text != label:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any
 
 import blf
 import bpy
@@ -52,7 +51,7 @@ class IKAddonTool(bpy.types.WorkSpaceTool):
     bl_keymap = (("view3d.select_box", {"type": "LEFTMOUSE", "value": "CLICK_DRAG"}, None),)
 
     @staticmethod
-    def draw_settings(context: bpy.types.Context, layout: bpy.types.UILayout, _tool: Any) -> None:
+    def draw_settings(context: bpy.types.Context, layout: bpy.types.UILayout, _tool: bpy.types.WorkSpaceTool) -> None:
         """Draw into the header the chain whose goals have the arrows, and its main settings."""
         tip = None if obstacle(context) else active_chain(context)
         if tip is None:
@@ -82,7 +81,7 @@ class IKAddonPoseTool(bpy.types.WorkSpaceTool):
     )
 
     @staticmethod
-    def draw_settings(context: bpy.types.Context, layout: bpy.types.UILayout, tool: Any) -> None:
+    def draw_settings(context: bpy.types.Context, layout: bpy.types.UILayout, tool: bpy.types.WorkSpaceTool) -> None:
         """Draw into the header what holds the body when nothing is pinned, and how many bones follow."""
         settings = tool.operator_properties("ik_addon.body_grab")
         layout.prop(settings, "without_pins")
@@ -90,7 +89,7 @@ class IKAddonPoseTool(bpy.types.WorkSpaceTool):
         draw_range(context, layout)
 
     @staticmethod
-    def draw_cursor(context: bpy.types.Context, _tool: Any, place: tuple[int, int]) -> None:
+    def draw_cursor(context: bpy.types.Context, _tool: bpy.types.WorkSpaceTool, place: tuple[int, int]) -> None:
         """Highlight the joint that would be dragged."""
         draw_highlight(context, place)
 

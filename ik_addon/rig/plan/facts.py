@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -19,6 +19,7 @@ from ...core import compat
 from ...core.chain_settings import IKAddonChain
 from ...core.constraints import CARRIED, strength, targets_of
 from ...core.settings import chain_of
+from ...core.untyped import Struct, Value, Versioned
 from . import limits
 from .chain import tips
 from .presence import Reference
@@ -92,7 +93,7 @@ def _bones(ob: bpy.types.Object) -> Facts:
     """Return the names and rest matrices of an armature object's bones, and its pose position."""
     if ob.type != "ARMATURE":
         return ()
-    bones: Any = ob.data.bones
+    bones = ob.data.bones
     rest = np.empty(16 * len(bones), dtype=np.float32)
     bones.foreach_get("matrix_local", rest)
     return *bones.keys(), rest.tobytes(), ob.data.pose_position
@@ -107,11 +108,11 @@ def _flags(ob: bpy.types.Object) -> Iterator[bytes]:
             yield values.tobytes()
 
 
-def _settings(chain: Any) -> Iterator[object]:
+def _settings(chain: IKAddonChain) -> Iterator[object]:
     """Yield the settings of a chain as values that can be compared."""
     for name in _names():
         try:
-            value: Any = getattr(chain, name)
+            value: Value = getattr(chain, name)
         except UnicodeDecodeError:  # see `settings.unusable`
             value = None
         if isinstance(value, bpy.types.ID):
@@ -127,7 +128,7 @@ def _names() -> tuple[str, ...]:
     return tuple(name for setting in IKAddonChain.bl_rna.properties if (name := setting.identifier) not in MARKS)
 
 
-def _animation(owner: Any) -> Facts:
+def _animation(owner: Struct) -> Facts:
     """Return what reveals that other properties of a data-block may be animated now."""
     data = owner.animation_data
     if data is None:
@@ -143,7 +144,7 @@ def _animation(owner: Any) -> Facts:
     )
 
 
-def _curves(user: Any) -> Facts:
+def _curves(user: Versioned) -> Facts:
     """Return which action animation data or an NLA strip uses, and which of its F-curves and groups are muted."""
     if user.action is None:
         return (None,)
@@ -151,7 +152,7 @@ def _curves(user: Any) -> Facts:
     return (user.action.session_uid, *(() if curves is None else (_mutes(curves.fcurves), _mutes(curves.groups))))
 
 
-def _mutes(curves: Any) -> bytes:
+def _mutes(curves: Struct) -> bytes:
     """Return which F-curves, drivers or groups are muted."""
     muted = np.zeros(len(curves), dtype=bool)
     curves.foreach_get("mute", muted)
@@ -183,7 +184,7 @@ def _parenting(ob: bpy.types.Object) -> Facts:
     )
 
 
-def _facts(constraint: Any) -> Facts:
+def _facts(constraint: bpy.types.Constraint) -> Facts:
     return (
         constraint.type,
         *_switch(constraint),
@@ -193,7 +194,7 @@ def _facts(constraint: Any) -> Facts:
     )
 
 
-def _switch(constraint: Any) -> Facts:
+def _switch(constraint: bpy.types.Constraint) -> Facts:
     """Return whether a constraint is on, and how one that carries an object does so."""
     own = constraint.mute, strength(constraint.influence)
     if not isinstance(constraint, bpy.types.ChildOfConstraint):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import bpy
 from bpy.app.handlers import persistent
@@ -16,6 +16,7 @@ from bpy.app.handlers import persistent
 from ...core import chain_settings, hooks
 from ...core.goals import MADE, Goal
 from ...core.settings import ROLES, chain_of, goal_of, is_tip, object_of
+from ...core.untyped import Struct
 from .presence import Reference, are_related_anew
 from .sources import uid_of
 
@@ -90,7 +91,7 @@ def goals_of(tip: bpy.types.PoseBone) -> Iterator[Goal]:
 
 def mark(empty: bpy.types.Object, rig: bpy.types.Object) -> None:
     """Note on an empty that it was made for an armature object."""
-    holder: Any = empty
+    holder: Struct = empty
     holder[MADE] = object_of(rig).identity or _new_identity(rig)
 
 
@@ -101,8 +102,7 @@ def _new_identity(rig: bpy.types.Object) -> int:
 
 def _made_for(goal: bpy.types.Object) -> int | None:
     """Return the identity of the armature for which an empty was made; None if Add Chain didn't make it."""
-    holder: Any = goal
-    return holder.get(MADE)
+    return goal.get(MADE)
 
 
 def _rank(tip: bpy.types.PoseBone, made_for: int | None) -> tuple[bool, bool, bool, int]:

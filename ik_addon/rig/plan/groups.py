@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -16,6 +16,7 @@ from ...core.constraints import drivers_on
 from ...core.settings import chain_of
 from ...core.skeleton import Skeleton
 from ...core.translation.sentences import marked, say
+from ...core.untyped import Column, Value
 from ...solve import OutOfReach, Solver
 from ...solve.problem import Bools, Floats, Ints, Problem
 from .chain import is_connected, out_of_reach_paths
@@ -59,7 +60,7 @@ class Shape(NamedTuple):
     is_end: bool = False
     """Whether each group is the end bone of a chain, which takes the target's orientation."""
 
-    def given(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Value]:
         """Return what a `Problem` takes as it is, by names that both have."""
         shared = ((name, getattr(self, name)) for name in SHARED)
         return {name: np.array(value) if isinstance(value, tuple) else value for name, value in shared}
@@ -140,13 +141,13 @@ class Wave:
         """Return the wave with only the chosen groups (G,)."""
         return Wave(self.shape, *(array[chosen] for name, array in vars(self).items() if name != "shape"))
 
-    def as_members(self, array: Any) -> Any:
+    def as_members(self, array: Column) -> Column:
         """Reshape an array (F, G, ...) of groups to that of the members of a batch (G F, ...), group by group."""
         if len(array) == 1:
             return np.ascontiguousarray(array[0])
         return np.ascontiguousarray(array.swapaxes(0, 1)).reshape(-1, *array.shape[2:])
 
-    def as_frames(self, members: Any) -> Any:
+    def as_frames(self, members: Column) -> Column:
         """Reshape an array of members (G F, ...) back to (F, G, ...); the inverse of `as_members`."""
         if len(members) == len(self.rows):
             return members[None]

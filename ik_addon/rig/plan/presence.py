@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -40,7 +40,7 @@ class Reference:
                 return self._known
         except ReferenceError:  # Blender freed it, but may have read it anew
             pass
-        objects: Any = bpy.data.objects
+        objects = bpy.data.objects
         ob = objects.get((self.name, self.library))
         if ob is None or ob.session_uid != self.uid:
             ob = next((other for other in objects if other.session_uid == self.uid), None)
@@ -49,7 +49,7 @@ class Reference:
         return ob
 
 
-def uids(objects: Any) -> set[int]:
+def uids(objects: bpy.types.bpy_prop_collection[bpy.types.Object]) -> set[int]:
     """Return the `session_uid` of each object in one of Blender's object collections."""
     found = np.empty(len(objects), dtype=np.int32)
     objects.foreach_get("session_uid", found)
@@ -86,7 +86,7 @@ def all_layers(layer: bpy.types.LayerCollection) -> Iterator[bpy.types.LayerColl
         yield from all_layers(child)
 
 
-def is_in(objects: Any, ob: bpy.types.Object) -> bool:
+def is_in(objects: bpy.types.bpy_prop_collection[bpy.types.Object], ob: bpy.types.Object) -> bool:
     """Whether an object is in one of Blender's object collections; another one of the same name doesn't count."""
     found = objects.get(ob.name)
     return found is not None and (found == ob or ob in objects.values())
@@ -112,7 +112,7 @@ class Presence:
             depsgraph: the one in which objects are evaluated; None: use the originals.
         """
         scene, *sets = with_sets(view_layer.id_data)
-        self._scene: Any = scene
+        self._scene = scene
         self._depsgraph = depsgraph
         self._layers = [view_layer, *(behind.view_layers[0] for behind in sets)]
 

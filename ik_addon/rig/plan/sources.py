@@ -7,13 +7,15 @@ follows the modifiers that deform these.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import bpy
 
 from ...core.channels import FIELDS
 from ...core.constraints import CHAIN_CONSTRAINTS, SCALING, is_on, moved_by, targets_of
 from ...core.data_paths import below_bone
+from ...core.goals import Holder
+from ...core.untyped import Struct
 
 ON_SHAPE = {"SHRINKWRAP", "FOLLOW_PATH", "CLAMP_TO", "SPLINE_IK", "GEOMETRY_ATTRIBUTE"}
 """Constraints that read the shape of their target, deformed, and not only its transform."""
@@ -100,7 +102,7 @@ class Sources:
             yield from _deforming(ob, part.points)
             return
         if name:
-            bone: Any = None if ob.pose is None else ob.pose.bones.get(name)
+            bone = None if ob.pose is None else ob.pose.bones.get(name)
             yield Part(ob) if bone is None or bone.parent is None else Part(ob, bone.parent.name)
             if bone is not None:
                 yield from self._holding(ob).get(name, ())
@@ -127,7 +129,7 @@ def related(ob: bpy.types.Object, bone: str = "") -> list[bpy.types.Object]:
         visited.add((uid_of(own), name))
         found[uid_of(own)] = own
         posed = own.pose.bones.get(name) if name and own.pose is not None else None
-        owners: tuple[Any, ...] = (own,) if posed is None else (own, posed, *posed.parent_recursive)
+        owners: tuple[Holder, ...] = (own,) if posed is None else (own, posed, *posed.parent_recursive)
         waiting += [target for owner in owners for constraint in owner.constraints for target in targets_of(constraint)]
         waiting.append((own.parent, own.parent_bone if own.parent_type == "BONE" else ""))
     return list(found.values())
@@ -158,7 +160,7 @@ def _above(ob: bpy.types.Object) -> Iterator[Part]:
             yield Part(parent, points=())
 
 
-def _read_by(constraint: Any) -> Iterator[Part]:
+def _read_by(constraint: bpy.types.Constraint) -> Iterator[Part]:
     """Yield what a constraint reads."""
     on_shape = constraint.type in ON_SHAPE
     for target, name in targets_of(constraint):
@@ -180,7 +182,7 @@ def _by_bone(ob: bpy.types.Object) -> dict[str, list[Part]]:
 
 def _deforming(ob: bpy.types.Object, points: tuple[int, ...]) -> Iterator[Part]:
     """Yield what deforms points of an object; all of them if none are given."""
-    modifiers: Any = ob.modifiers
+    modifiers: Struct = ob.modifiers
     for modifier in modifiers:
         if modifier.type == "ARMATURE" and modifier.object is not None:
             yield from _weighted(ob, modifier.object, points)
@@ -221,9 +223,9 @@ def _in_group(ob: bpy.types.Object, name: str) -> tuple[int, ...]:
     return tuple(v.index for v in vertices if any(element.group == group.index for element in v.groups))
 
 
-def _driving(owner: Any, is_concerned: Callable[[str], bool]) -> Iterator[Part]:
+def _driving(owner: Struct, is_concerned: Callable[[str], bool]) -> Iterator[Part]:
     """Yield what the drivers of a data-block read that set certain data paths, through driven properties as well."""
-    waiting: list[tuple[Any, Callable[[str], bool]]] = [(owner, is_concerned)]
+    waiting: list[tuple[Struct, Callable[[str], bool]]] = [(owner, is_concerned)]
     visited: set[tuple[int, str]] = set()
     while waiting:
         block, concerned = waiting.pop()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -17,25 +17,27 @@ from ...core import compat
 from ...core.channels import FIELDS
 from ...core.constraints import CHAIN_CONSTRAINTS, strength
 from ...core.data_paths import below_bone, value_at
+from ...core.untyped import Shaped, Struct
+from ...solve.problem import Floats
 from .presence import Reference
 
 
 class Settings(NamedTuple):
     """The settings of a chain that are read on each frame: single numbers, or arrays over frames and chains."""
 
-    pole_angle: Any
+    pole_angle: Shaped
     """In radians."""
-    softness: Any
+    softness: Shaped
     """As a fraction of the chain's length, like the two below."""
-    push_limit: Any
+    push_limit: Shaped
     """How far the root may be pushed."""
-    tolerance: Any
+    tolerance: Shaped
     """The error that counts as reached."""
-    influence: Any
+    influence: Shaped
     """From 0, the FK pose, to 1."""
 
     @classmethod
-    def of(cls, columns: Any) -> Settings:
+    def of(cls, columns: Floats) -> Settings:
         """Return the settings in the columns of an array (..., S)."""
         return cls(*np.moveaxis(columns, -1, 0))
 
@@ -77,7 +79,7 @@ class _Owner:
 
     def values(self, depsgraph: bpy.types.Depsgraph) -> Iterator[object]:
         """Yield the values where a depsgraph is evaluated."""
-        ob: Any = self.reference.find()
+        ob = self.reference.find()
         seen = None if ob is None else ob.evaluated_get(depsgraph)
         owner = seen.data if self.is_data and seen is not None else seen
         for path in self.paths:
@@ -133,7 +135,7 @@ def is_animated(ob: bpy.types.Object) -> bool:
     return data.action is not None and not (curves and all(_marks(curve.data_path) for curve in curves))
 
 
-def _value(owner: Any, path: str) -> object:
+def _value(owner: Struct, path: str) -> object:
     value = value_at(owner, path)
     return strength(value) if path.endswith(".influence") and value is not None else value
 
@@ -156,7 +158,7 @@ def _of_armature(ob: bpy.types.Object, bones: Collection[str]) -> Iterator[str]:
                 yield path
 
 
-def _of_data(data: Any, bones: Collection[str]) -> Iterator[str]:
+def _of_data(data: Struct, bones: Collection[str]) -> Iterator[str]:
     for path in animated_paths(data):
         name, rest = below_bone(path)
         if path == "pose_position" or (name in bones and not rest.startswith(BONE_BYSTANDERS)):

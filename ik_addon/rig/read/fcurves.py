@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import bpy
 import numpy as np
@@ -20,6 +20,7 @@ from ...core.channels import FIELDS, WIDTH, Row, turned
 from ...core.data_paths import below_bone
 from ...core.hooks import others_handle_frames
 from ...core.settings import chain_of
+from ...core.untyped import Struct, Versioned
 from ...solve.problem import Bools, Ints
 from ..plan.inputs import MATRIX, Inputs, Numbers
 from ..plan.watch import BONE_BYSTANDERS, BYSTANDERS, OBJECT_FIELDS, Settings
@@ -38,7 +39,7 @@ class Curve(Protocol):
     def evaluate(self, frame: float, /) -> float:
         """Return the value on a frame."""
 
-    def range(self) -> Any:
+    def range(self) -> Iterable[float]:
         """Return the first and the last frame with keys."""
 
 
@@ -50,7 +51,7 @@ Curves = Mapping[str, Sequence[Curve]]
 class _Played:
     """An F-curve as an NLA strip plays it, which is neither scaled nor repeated."""
 
-    curve: Any
+    curve: Curve
     start: float
     """The first frame of the strip, as the two below in frames of the scene."""
     end: float
@@ -120,7 +121,7 @@ def numbers_at(inputs: Inputs, stored: Row, frames: Sequence[float], fields: Col
 
 def _settings(tip: bpy.types.PoseBone, curves: Curves, driven: Collection[str], frames: Sequence[float]) -> Numbers:
     """Return the values (F, S), or (1, S), of `Settings` for the chain on a tip bone."""
-    settings: Any = chain_of(tip)
+    settings: Struct = chain_of(tip)
     columns = []
     for name in Settings._fields:
         path = f"ik_addon.{name}"
@@ -183,7 +184,7 @@ def in_force(ob: bpy.types.Object) -> Curves:
     strip = _plain_strip(tracks) if data.action is None else None
     if data.use_tweak_mode or (tracks and strip is None):
         raise NotDetermined(f"'{ob.name}' is animated by NLA strips")
-    user: Any = data if strip is None else strip
+    user: Versioned = data if strip is None else strip
     owner = compat.curve_owner_of(user)
     if owner is None:
         return {}
@@ -209,7 +210,7 @@ def _plain_strip(tracks: Sequence[bpy.types.NlaTrack]) -> bpy.types.NlaStrip | N
     return None if is_blended or is_timed or len(strip.modifiers) > 0 else strip
 
 
-def _played(strip: bpy.types.NlaStrip, curve: bpy.types.FCurve) -> _Played:
+def _played(strip: bpy.types.NlaStrip, curve: Curve) -> _Played:
     shift = strip.frame_start - strip.action_frame_start
     return _Played(curve, strip.frame_start, strip.frame_end, shift, strip.extrapolation == "HOLD")
 
@@ -250,7 +251,7 @@ def at_frames(ob: bpy.types.Object, bones: Ints, stored: Row, frames: Sequence[f
     return rows
 
 
-def evaluated(unanimated: Any, curves: Iterable[Curve], frames: Sequence[float]) -> Row:
+def evaluated(unanimated: Row | list[float], curves: Iterable[Curve], frames: Sequence[float]) -> Row:
     """Return values (F, n), or (1, n), of a property with n elements; elements without F-curves stay `unanimated`."""
     row = np.array(unanimated, dtype=np.float32).reshape(1, -1)
     curves = [curve for curve in curves if curve.array_index < row.shape[1]]
@@ -268,9 +269,9 @@ def _driven(ob: bpy.types.Object) -> set[str]:
     return {driver.data_path for driver in data.drivers if not driver.mute} if data is not None else set()
 
 
-def _by_bone(paths: Iterable[tuple[str, Any]]) -> dict[str, dict[str, Any]]:
+def _by_bone(paths: Iterable[tuple[str, Sequence[Curve]]]) -> dict[str, dict[str, Sequence[Curve]]]:
     """Group values by bone, then by the part of their data path below the bone."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, Sequence[Curve]]] = {}
     for path, value in paths:
         name, rest = below_bone(path)
         if name:

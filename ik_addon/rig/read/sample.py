@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import bpy
 import numpy as np
@@ -19,6 +18,7 @@ from ...core.channels import FIELDS, WIDTH, Row
 from ...core.data_paths import set_at, value_at
 from ...core.settings import chain_of
 from ...core.skeleton import FARTHEST, affine, inverse, inverse_of_one, moved
+from ...core.untyped import Column, Struct
 from ...solve.maths.products import times
 from ...solve.problem import Bools, Floats, Ints
 from ..plan.inputs import MATRIX, Bones, Inputs, Numbers, Spot
@@ -101,12 +101,12 @@ class Frames:
                 poses[:, bone] = local[:, bone] if above is None else above @ local[:, bone]
 
 
-def _once(numbers: Any) -> Any:
+def _once(numbers: Column) -> Column:
     """Return numbers (F, ...), reduced to (1, ...) if they are the same on all frames."""
     return numbers[:1] if len(numbers) > 1 and (numbers == numbers[:1]).all() else numbers
 
 
-def _number(name: str) -> Any:
+def _number(name: str) -> property:
     """Return a property of `Goals` for one of `Settings`."""
     return property(lambda goals: goals.settings[..., Settings._fields.index(name)])
 
@@ -138,11 +138,11 @@ class Goals:
         """(F, C, 3, 3) the orientation that the tip or the end bone should take, as `rotation`."""
         return times(self.rotation, self.end_axes)
 
-    def __getitem__(self, chosen: Any) -> Goals:
+    def __getitem__(self, chosen: int | Bools | Ints) -> Goals:
         """Return the goals of the chosen chains: an index, or an array of indices of any shape (...), for (F, ...)."""
         return Goals(**{name: value[:, chosen] for name, value in vars(self).items()})
 
-    def members(self, chosen: Any) -> Goals:
+    def members(self, chosen: slice | Bools | Ints) -> Goals:
         """Return the goals on the chosen frames, or of the chosen members (B,) of a batch."""
         return Goals(**{name: value[chosen] for name, value in vars(self).items()})
 
@@ -305,7 +305,7 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
         if side is None:
             places[:, 1, c] = 0.0
 
-    def of_all(values: Any) -> Any:
+    def of_all(values: Column) -> Column:
         return values if len(values) == count else np.broadcast_to(values, (count, *values.shape[1:]))
 
     return Sample(
@@ -336,7 +336,7 @@ def take_animated(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
     _take(ob.data, seen.data)
 
 
-def _take(original: Any, evaluated: Any) -> None:
+def _take(original: Struct, evaluated: Struct) -> None:
     paths = {curve.data_path for curve in compat.animating(original)}
     # Rotation modes first: setting one converts the rotation.
     for path in sorted(paths, key=lambda path: not path.endswith("rotation_mode")):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import bpy
 import numpy as np
@@ -14,6 +14,7 @@ from ...core import channels
 from ...core.channels import FIELDS, Row
 from ...core.skeleton import orthonormal
 from ...solve import Limits, OutOfReach, Solution, Status
+from ...solve.maths.numbers import Nested
 from ...solve.maths.products import applied, back_times, times, times_back
 from ...solve.maths.rotations import is_straight, norm
 from ...solve.problem import Bools, Floats, Ints
@@ -53,7 +54,7 @@ def once(method: Callable[[Limbs], Found]) -> Callable[[Limbs], Found]:
     return found
 
 
-def _of(value: Any, group: Ints) -> Any:
+def _of(value: Nested, group: Ints) -> Nested:
     """Return a result for the members of groups (B,)."""
     if isinstance(value, np.ndarray):
         return value[group]
@@ -118,7 +119,7 @@ class Limbs:
     """(B, E, 3) the end effector of each chain, in the axes of its tip."""
     still: Limbs | None = None
     """One member for each group, if all frames are in the same FK pose; None: they are not, or there is only one."""
-    remembered: dict[str | bytes, Any] = field(init=False, default_factory=dict, compare=False)
+    remembered: dict[str | bytes, Nested] = field(init=False, default_factory=dict, compare=False)
     """Results of the methods that compute something once."""
 
     @cached_property

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ..limited.newton import Room, equation_of
 from ..limited.objectives import Pulls, couplings_of, moved
 from ..limited.skeleton import STEEPEST, Nine
 from ..maths.cones import joint_rotation, swing_twist
-from ..maths.numbers import MANY
+from ..maths.numbers import MANY, Nested
 from ..maths.products import applied, back_applied, back_times, lengths_of, times, times_back
 from ..maths.rotations import (
     about_vectors,
@@ -202,7 +202,7 @@ class Equations:
         bends = (self.cost.slope.T - (axes * moments[:, None]).sum(axis=0)) * unit
         *turning, slope, bend, angles = turned(np.array([*axes, self.cost.slope.T, bends, self.posed.angles]))
         room = Room((1.0, 0.0), np.maximum(-bend[1], 0.0) * curvatures / 2.0, (True, True, True))
-        turns: Any = np.concatenate(turning), np.array(pose.points).reshape(-1, 3).T
+        turns: Nested = np.concatenate(turning), np.array(pose.points).reshape(-1, 3).T
         columns, parts, right, *_ = equation_of(MANY, (*turns, couplings), room, angles, (slope, bend), 0.0)
         own = turned(turned(self.cost.second.transpose(1, 2, 0)).swapaxes(0, 1))[::-1, ::-1]
         for row, line in zip(own, parts, strict=True):

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import copysign, sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..limited.skeleton import Bone, Pose, Skeleton, pose_of
 from ..maths.cones import RIM, joint_rotation, range_of, swing_twist
-from ..maths.numbers import ONE, Pair
+from ..maths.numbers import ONE, Nested, Pair
 from ..maths.products import applied, back_applied, back_times, times, times_back
 from ..maths.rotations import matrices, norm, quaternions
 from ..maths.turns import nearest_twist
@@ -412,7 +412,7 @@ class Tree:
         """Return the pose for rotations (4, m) and angles (3, m), see `split`, and an offset (3,) of the root."""
         turned = matrices(begin).transpose(2, 0, 1)
         rests, heads = self._at_rest
-        every: Any = times(rests, turned).reshape(-1, 9).tolist()
+        every: list[Nested] = times(rests, turned).reshape(-1, 9).tolist()
         bones = list(map(Bone, every, heads))
         if self.has_root:
             x, y, z = (np.array(bones[0].head) + offset).tolist()

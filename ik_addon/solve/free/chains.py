@@ -11,12 +11,12 @@ from functools import reduce
 from itertools import pairwise
 from math import isfinite
 from operator import and_, or_
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..maths.frames import Matrix, product_back
-from ..maths.numbers import MANY, ONE, Number, Numbers
+from ..maths.numbers import MANY, ONE, Nested, Number, Numbers
 from ..maths.turns import Quaternion, about, between, matrix_of, multiply, rotate, turned
 from ..maths.vectors import Vector, cross, dot, either, minus, over, plus, reject, size_of, times, unit_of
 from ..problem import Floats, Ints, Problem, Solution, Solver, Status
@@ -87,15 +87,15 @@ class Chain(NamedTuple):
         """Read a problem with valid shapes: one member in floats; None: all of them in arrays."""
         goal, members = problem.goal, len(problem.joints)
 
-        def part(array: Any) -> Any:
+        def part(array: Floats) -> Nested:
             if member is not None:
                 return np.asarray(array[member], dtype=np.float64).tolist()
             return _nested(np.ascontiguousarray(np.moveaxis(np.asarray(array, dtype=np.float64), 0, -1)))
 
-        def maybe(array: Any) -> Any:
+        def maybe(array: Floats | None) -> Nested:
             return None if array is None else part(array)
 
-        def number(value: Any) -> Any:
+        def number(value: Number) -> Number:
             if member is not None:
                 return float(value[member] if np.ndim(value) else value)
             return np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), members))
@@ -169,7 +169,7 @@ class Chain(NamedTuple):
         return solved(self, problem, next(solver for solver, suits in self.kinds(problem.solver, True) if suits))
 
 
-def _nested(array: Floats) -> Any:
+def _nested(array: Floats) -> Nested:
     """Return an array (..., B) as nested lists of arrays (B,)."""
     return array if array.ndim == 1 else list(map(_nested, array))
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..maths.frames import Frame
-from ..maths.numbers import ONE, Number, Numbers
+from ..maths.numbers import ONE, Nested, Number, Numbers
 from ..maths.vectors import Vector
 from ..problem import Floats, Ints, OutOfReach, Problem, Status
 
@@ -46,9 +46,9 @@ class Aim(NamedTuple):
         return map(cls, lists_of(goal.target, index), poles, angles, rotations, *settings)
 
 
-def lists_of(array: Floats, index: list[int] | Ints) -> list[Any]:
+def lists_of(array: Floats, index: list[int] | Ints) -> list[Nested]:
     """Return the rows of chosen members as plain floats."""
-    rows: list[Any] = np.asarray(array, dtype=np.float64)[index].tolist()
+    rows: list[Nested] = np.asarray(array, dtype=np.float64)[index].tolist()
     return rows
 
 

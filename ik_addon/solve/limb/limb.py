@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf, isfinite
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..free.reach import Aim, frame_of_rows, lists_of, reachable, status_of
 from ..maths.cones import Range, range_of
 from ..maths.frames import Frame, applied, back_product, product, seen
-from ..maths.numbers import ONE
+from ..maths.numbers import ONE, Nested
 from ..maths.turns import at_limit
 from ..maths.vectors import Vector, minus, norm, over, plus, times
 from ..problem import Ints, OutOfReach, Problem, Solution, Solver, Status
@@ -173,7 +173,7 @@ class Solved(NamedTuple):
     frames: list[Frame]
     joints: list[Vector]
     stretch: Sequence[float]
-    error: Any
+    error: Nested
     """A float, or a list of them for several goals."""
     status: Status
     iterations: int
@@ -182,8 +182,8 @@ class Solved(NamedTuple):
 
 def write(problem: Problem, solution: Solution, solved: dict[int, Solved]) -> None:
     """Write members, by their indices, into a solution."""
-    index: Any = list(solved)
-    columns: list[Any] = list(zip(*solved.values(), strict=True))
+    index: Nested = list(solved)
+    columns: list[Nested] = list(zip(*solved.values(), strict=True))
     if len(solved) == 1:
         # A number takes a third of the time of a list of one.
         index, columns = index[0], [column[0] for column in columns]

@@ -10,15 +10,14 @@ steps, and are left out once enough have ended.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ..free.reach import goal_of, status_of
 from ..maths.cones import at_limit
-from ..maths.numbers import MANY, is_crowd, member, members
+from ..maths.numbers import MANY, Nested, is_crowd, member, members
 from ..maths.products import times_back
 from ..maths.rotations import norm, unit
 from ..maths.vectors import Vector
@@ -31,6 +30,7 @@ from .search import Ask, Found, Search, Searching, straightened
 from .skeleton import FEW, Angles, Body, Skeleton, Standing, arrays_of, posed, rows_of
 from .starts import guess_of
 
+Run = descent.Run | newton.Run
 MOST = 2048
 """Maximum number of chains on arrays at once: more would not be faster, and with all their restarts take gigabytes."""
 
@@ -78,7 +78,7 @@ def _system(skeleton_of: Callable[[int | None], Skeleton], member: int | None, t
 
 def _searched(system: System, body: Body, searches: list[Search], running: list[Searching]) -> list[tuple[Angles, int]]:
     """Return the joint angles and the steps of the searches of B chains to places."""
-    results: list[Any] = [None] * len(searches)
+    results: list[Nested] = [None] * len(searches)
     asked: dict[int, list[Ask]] = {}
 
     def go_on(i: int, found: list[Found] | None) -> None:
@@ -91,7 +91,7 @@ def _searched(system: System, body: Body, searches: list[Search], running: list[
         go_on(i, None)
     while asked:
         together, asked = asked, {}
-        alike: dict[Any, list[tuple[int, int]]] = defaultdict(list)
+        alike: dict[Hashable, list[tuple[int, int]]] = defaultdict(list)
         found: dict[tuple[int, int], Found] = {}
         for i, asks in together.items():
             for k, ask in enumerate(asks):
@@ -118,8 +118,8 @@ def _found(system: System, index: Ints, asks: list[Ask], searches: list[Search])
         system = system._replace(skeleton=straightened(system.skeleton))
     most = np.array([ask.most for ask in asks])
     state = State.of(system, rows_of(_stacked([ask.angles for ask in asks])))
-    run: Any
-    advance: Advance
+    run: Run
+    advance: Advance[Run]
     if one.pull is not None:
         run, advance = descent.begun(state), partial(descent.advanced, pull=one.pull)
         most = np.where(state.error <= descent.EXACT, 0, most)
@@ -141,13 +141,13 @@ def _stacked(angles: list[Angles]) -> Floats:
 
 
 def _run_together(
-    system: System, run: Any, advance: Advance, most: Ints, alone: Callable[[int], System]
+    system: System, run: Run, advance: Advance[Run], most: Ints, alone: Callable[[int], System]
 ) -> list[Found]:
     """Return where the runs of B chains end.
 
     Args:
         system: the chains.
-        run: see `descent.Run` and `newton.Run`.
+        run: where each of them is.
         advance: makes one step.
         most: (B,) maximum number of steps.
         alone: returns one of the chains in floats; the last few go on one by one.

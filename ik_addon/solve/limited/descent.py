@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ..maths.numbers import Number, Numbers
 from ..maths.vectors import Vector
@@ -41,8 +41,10 @@ OUTSIDE = 1e-13
 """A swing farther out of its limits than this has left them; less is rounding."""
 
 
-Advance = Callable[[System, Any], tuple[Any, Any]]
-"""Returns a run, of descents or of Newton's method, after one step, and which members (B,) have come to their end."""
+Going = TypeVar("Going")
+"""A run, of descents or of Newton's method."""
+Advance = Callable[[System, Going], tuple[Going, Number]]
+"""Returns a run after one step, and which members (B,) have come to their end."""
 
 
 class State(NamedTuple):
@@ -76,7 +78,7 @@ def descended(system: System, angles: Angles, most: float, pull: float = PULL) -
     return run.best, done
 
 
-def finished(system: System, run: Any, advance: Advance, most: float, done: int = 0) -> tuple[Any, int]:
+def finished(system: System, run: Going, advance: Advance[Going], most: float, done: int = 0) -> tuple[Going, int]:
     """Return a run of one body where it ends, and the number of steps, of which some may be done already."""
     is_ended = False
     while not is_ended and done < most:
@@ -100,7 +102,7 @@ def begun(state: State) -> Run:
     return Run(state, 0.0 * state.error + DAMPING, 0.0 * state.error)
 
 
-def advanced(system: System, run: Run, pull: float) -> tuple[Run, Any]:
+def advanced(system: System, run: Run, pull: float) -> tuple[Run, Number]:
     """Return a descent after one step, and whether it has come to its end; `pull` see `descended`."""
     do, (now, damping, idle) = system.skeleton.do, run
     patience, gain = (PATIENCE, GAIN) if system.only_places else THOROUGH
@@ -119,7 +121,7 @@ def advanced(system: System, run: Run, pull: float) -> tuple[Run, Any]:
     return Run(now, damping, idle), (now.error <= EXACT) | (idle >= patience)
 
 
-def _stepped(system: System, angles: Angles, step: Angles) -> tuple[Angles, Any]:
+def _stepped(system: System, angles: Angles, step: Angles) -> tuple[Angles, Number]:
     """Return the joint angles after a step, or after the part of it that turns no joint too far.
 
     Also return whether the limits held it back.
@@ -127,7 +129,7 @@ def _stepped(system: System, angles: Angles, step: Angles) -> tuple[Angles, Any]
     do = system.skeleton.do
     share = do.least(1.0, LONGEST / do.most(longest(do, step), 1e-30))
     found: Angles = []
-    held: Any = False
+    held: Number = False
     for joint, (x, z, twist), (old_x, old_z, old) in zip(system.skeleton.joints, step, angles, strict=True):
         x, z, twist = x * share + old_x, z * share + old_z, twist * share + old
         inner_x, inner_z, inner = inside(do, joint, x, z, twist)
@@ -231,7 +233,7 @@ def slid(system: System, angles: Angles, rows: Rows, wanted: list[Number], dampi
     do, joints = system.skeleton.do, system.skeleton.joints
     left = list(rows)
     fixed: list[Vector | None] = [None] * len(joints)
-    held: list[tuple[Number, Any]] = [(1.0, False)] * len(joints)
+    held: list[tuple[Number, Number]] = [(1.0, False)] * len(joints)
     for _ in range(ROUNDS):
         is_done = True
         for i, joint in enumerate(joints):
@@ -272,7 +274,7 @@ def slid(system: System, angles: Angles, rows: Rows, wanted: list[Number], dampi
     return found
 
 
-def _kept(do: Numbers, lot: Sequence[Vector], a: Number, b: Number, over: Any) -> tuple[Vector, ...]:
+def _kept(do: Numbers, lot: Sequence[Vector], a: Number, b: Number, over: Number) -> tuple[Vector, ...]:
     """Return rows of a Jacobian without a direction of a joint's swing, and without its twist where `over`."""
     found = []
     for x, z, twist in lot:

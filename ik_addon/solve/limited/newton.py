@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import inf
 from operator import add
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..maths.numbers import ONE, Number, Numbers
 from ..maths.sweep import NOTHING, RESTING, Column, Form, Six, Swept, hung, of_three, solved_again, substituted
@@ -129,7 +129,7 @@ class Room(NamedTuple):
     """Direction of the first coordinate of a swing: along the rim of its cone, if it is pushed against it."""
     across: Number
     """What the curvature of the rim adds to that of the cost along it."""
-    free: tuple[Any, Any, Any]
+    free: tuple[Number, Number, Number]
     """Which of the coordinates can change at all; on a rim the second can't."""
 
 
@@ -403,7 +403,7 @@ def begun(state: State, anchor: Anchor | None, known: Number) -> Run:
     return Run(state, state.residual, state, state.residual, least, damping, 0.0 * least, anchor, known)
 
 
-def advanced(system: System, run: Run, still: float) -> tuple[Run, Any]:
+def advanced(system: System, run: Run, still: float) -> tuple[Run, Number]:
     """Return a run after one step, and whether it has come to its end; `still` see `polished`."""
     do, (now, kept, best, best_kept, least, damping, uphill, anchor, known) = system.skeleton.do, run
     move, fall = newton_step(system, now, kept, damping, anchor)

@@ -25,9 +25,9 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import acos, asin, atan2, cos, inf, pi, sin, sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..maths.numbers import Numbers
+from ..maths.numbers import Nested, Numbers
 from ..maths.vectors import Vector, dot, minus, norm, over, unit
 from .descent import EXACT, PULL, State, descended
 from .newton import SAME, STILL, Anchor, away_from, polished
@@ -88,7 +88,7 @@ HAIR = 1e-5
 
 Found = tuple[Angles, float, int]
 """Joint angles, the residual, and the number of steps taken: of places alone after Newton's method."""
-Searching = Generator[list["Ask"], list[Found], Any]
+Searching = Generator[list["Ask"], list[Found], Nested]
 """A search: it asks for descents and runs of Newton's method, and goes on with what they found."""
 
 

@@ -9,15 +9,15 @@ item of a list, parents first. Matrices are nine numbers, row by row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..maths.cones import RIM, Cone, cone_of
-from ..maths.numbers import MANY, ONE, Number, Numbers, Pair
+from ..maths.numbers import MANY, ONE, Nested, Number, Numbers, Pair
 from ..maths.products import back_applied, back_times, times
 from ..maths.rotations import norm, quaternions
 from ..maths.turns import Quaternion, nearest_direction, nearest_twist, swing_and_twist
@@ -156,14 +156,14 @@ def nearest_angles(do: Numbers, joint: Joint, turn: Quaternion) -> Vector:
     return inside(do, joint, x, z, nearest_twist(do, twist, joint.twist_low, joint.twist_high))
 
 
-def rows_of(angles: Floats) -> list[Any]:
+def rows_of(angles: Floats) -> list[Nested]:
     """Return the angles (3, n) of one body, or (3, n, B) of B bodies, joint by joint; or quaternions (4, ...)."""
     if angles.ndim == 2:
         return list(map(tuple, angles.T.tolist()))
     return [tuple(angles[:, joint]) for joint in range(angles.shape[1])]
 
 
-def arrays_of(angles: Sequence[Any]) -> Floats:
+def arrays_of(angles: Sequence[Nested]) -> Floats:
     """Return the angles of one body as an array (3, n), or of B bodies as (3, n, B)."""
     found: Floats = np.array(angles, dtype=np.float64)
     return np.ascontiguousarray(found.swapaxes(0, 1))
@@ -202,7 +202,7 @@ class Body:
         return self.parents == tuple(range(-1, bones - 1)) and self.segments == (bones - 1,) and not any(self.free[1:])
 
     @cached_property
-    def kept(self) -> dict[Any, Any]:
+    def kept(self) -> dict[Hashable, Nested]:
         """Layouts of single members, reused while only goals change."""
         return {}
 
@@ -235,7 +235,7 @@ class Body:
         return list(map(Joint, *(part[..., 0].T.tolist() for part in self._limits)))
 
 
-def _numbers(values: Floats) -> Any:
+def _numbers(values: Floats) -> Nested:
     """Return values (k,) as floats, or values (k, B) as arrays."""
     return values.tolist() if values.ndim == 1 else values
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import reduce
 from itertools import accumulate, count, islice
 from math import atan2, isqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -113,7 +113,7 @@ class Guess:
         turns = [multiply(inverse(rest), turn) for rest, turn in zip(self._rest_frames(own), own, strict=True)]
         return Guess(self.skeleton, self.rests, turns)
 
-    def bent(self, target: Any, pole: Any) -> Angles:
+    def bent(self, target: Vector, pole: Vector | None) -> Angles:
         """Return the joint angles of the pose bent towards a target; target and pole are relative to the root."""
         if not self.path:
             return self.fk

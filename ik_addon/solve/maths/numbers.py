@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 Number = Any
-"""A float, or an array (B,)."""
+"""A float or a truth value, or an array (B,) of them: only a run knows, and their operators differ."""
+Nested = Any
+"""Numbers, or lists and tuples of them in any form: what a function returns has the form of what it is given."""
 Pair = tuple[Number, Number]
 STEPS = 6
 """Maximum number of Newton steps to the nearest point of an ellipse."""
@@ -44,9 +46,9 @@ class Numbers:
     """The larger of two numbers."""
     where: Operation
     """`one` where `chosen` is true, and `other` elsewhere: (chosen, one, other)."""
-    choose: Callable[[Number, Any, Any], Any]
+    choose: Callable[[Number, Nested, Nested], Nested]
     """The same for nested lists and tuples of numbers."""
-    redone: Callable[[Callable[..., Any], Number, Any, Any], Any]
+    redone: Callable[[Callable[..., Nested], Number, Nested, Nested], Nested]
     """A result as it is, and where chosen that of a function: (function, chosen, arguments, result)."""
     nearest_swing: Callable[[Number, Number, Pair, Pair], Pair]
     """The point of a cone, an ellipse per quadrant with half-axes, that is nearest to a swing: (x, z, low, high)."""
@@ -99,27 +101,27 @@ def _nearest_of_ellipse(do: Numbers, x: Number, z: Number, a: Number, b: Number)
     return x / size, z / size
 
 
-def _where(chosen: bool, one: Any, other: Any) -> Any:
+def _where(chosen: bool, one: Nested, other: Nested) -> Nested:
     return one if chosen else other
 
 
-def _redone(function: Callable[..., Any], _chosen: bool, arguments: Any, _result: Any) -> Any:
+def _redone(function: Callable[..., Nested], _chosen: bool, arguments: Nested, _result: Nested) -> Nested:
     return function(*arguments)
 
 
-def _choose_members(chosen: Number, one: Any, other: Any) -> Any:
+def _choose_members(chosen: Number, one: Nested, other: Nested) -> Nested:
     if chosen.all():
         return one
     return each_array(lambda a, b: np.where(chosen, a, b), one, other) if chosen.any() else other
 
 
-def _redone_members(function: Callable[..., Any], chosen: Number, arguments: Any, result: Any) -> Any:
+def _redone_members(function: Callable[..., Nested], chosen: Number, arguments: Nested, result: Nested) -> Nested:
     if is_crowd(int(np.count_nonzero(chosen)), len(chosen)):
         return function(*arguments)
     index = np.flatnonzero(chosen)
     found = function(*members(arguments, index))
 
-    def merged(whole: Any, part: Any) -> Any:
+    def merged(whole: Number, part: Number) -> Number:
         whole = whole.copy()
         whole[index] = part
         return whole
@@ -135,17 +137,17 @@ def is_crowd(left: int, count: int) -> bool:
     return left >= _CROWD * count or count - left < _FEW
 
 
-def members(value: Any, chosen: Any) -> Any:
+def members(value: Nested, chosen: Number) -> Nested:
     """Return the chosen members of all arrays (B,) in nested lists and tuples."""
     return each_array(lambda part: part[chosen], value)
 
 
-def member(value: Any, index: int) -> Any:
+def member(value: Nested, index: int) -> Nested:
     """Return one member of all arrays (B,) in nested lists and tuples, in floats."""
     return each_array(lambda part: part.item(index), value)
 
 
-def each_array(function: Callable[..., Any], value: Any, *others: Any) -> Any:
+def each_array(function: Operation, value: Nested, *others: Nested) -> Nested:
     """Apply a function to each array in nested lists and tuples of the same form; all else is that of the first."""
     if isinstance(value, np.ndarray):
         return function(value, *others)

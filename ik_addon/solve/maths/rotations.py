@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -126,7 +125,7 @@ def quaternion_of(m: Sequence[float]) -> tuple[float, float, float, float]:
     return w / size, x / size, y / size, z / size
 
 
-def _products(*m: Any) -> tuple[Any, ...]:
+def _products(*m: Floats) -> tuple[Floats, ...]:
     """Return four times each component times all others; the row of the largest is most precise (Shepperd 1978)."""
     xx, xy, xz, yx, yy, yz, zx, zy, zz = m
     trace = xx + yy + zz

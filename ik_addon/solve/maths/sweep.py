@@ -7,11 +7,13 @@ cost as a quadratic function of its twist.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations_with_replacement, product
 from operator import add
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from .numbers import Number, Operation
 
 Form = list[float]
 """The cost V P V / 2 - p V of a twist V (rotation, then translation), as 27 numbers, row by row: the upper half of P's
@@ -190,7 +192,7 @@ def _left(form: Form, twist: Sequence[float]) -> list[float]:
 
 
 def of_three(
-    joint: Joint, form: Form, least: float | None, damping: Any = None, most: Callable[[Any, Any], Any] = max
+    joint: Joint, form: Form, least: float | None, damping: Number | None = None, most: Operation = max
 ) -> Swept | None:
     """Eliminate the unknowns of a joint without a prescribed step.
 
@@ -306,9 +308,7 @@ def of_three(
     return Swept(joint, form, left, above, (m00, m11, m22))
 
 
-def _raised(
-    pivot: Any, beside: Sequence[Any], least: float | None, damping: Any, most: Callable[[Any, Any], Any]
-) -> Any:
+def _raised(pivot: Number, beside: Sequence[Number], least: float | None, damping: Number, most: Operation) -> Number:
     """Return a damped pivot, made positive if `least` is given, and at least that times the squares beside it."""
     if least is None:
         pivot += damping

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from .frames import Matrix
 from .numbers import Number, Numbers, Pair
@@ -135,7 +134,7 @@ def direction_of(do: Numbers, x: Number, z: Number) -> Vector:
     return -double * z, 1.0 - 2.0 * square, double * x
 
 
-def at_limit(do: Numbers, angles: Vector, low: Pair, high: Pair, twist_low: Number, twist_high: Number) -> Any:
+def at_limit(do: Numbers, angles: Vector, low: Pair, high: Pair, twist_low: Number, twist_high: Number) -> Number:
     """Return whether a swing about X and about Z or a twist is at a limit of its joint; locked axes do not count."""
     x, z, twist = angles
     level, found = 0.0, (twist_high > twist_low) & ((twist <= twist_low + AT) | (twist >= twist_high - AT))

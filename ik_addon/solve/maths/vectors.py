@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
-from typing import Any
 
-from .numbers import ONE, Number, Numbers
+from .numbers import ONE, Nested, Number, Numbers
 
 Vector = tuple[Number, Number, Number]
 ZERO: Vector = (0.0, 0.0, 0.0)
@@ -79,7 +78,7 @@ def unit_of(do: Numbers, a: Vector) -> Vector:
     return x / size, y / size, z / size
 
 
-def either(do: Numbers, chosen: Any, one: Sequence[Number], other: Sequence[Number]) -> Any:
+def either(do: Numbers, chosen: Number, one: Sequence[Number], other: Sequence[Number]) -> Nested:
     """Return the vector `one` where `chosen` is true, and `other` elsewhere."""
     if do is ONE:
         return one if chosen else other

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import bpy
 from bpy.props import FloatProperty
@@ -12,11 +11,12 @@ from ...chains.new_chain import why_unposed
 from ...core import hooks
 from ...core.preferences import preferences
 from ...core.translation.sentences import UserError, marked, say
+from ...core.untyped import Declared, Struct, Value
 from ...rig.plan.chain import chain_with, tips
 from ...rig.plan.followers import follower_in, followers
 from ...rig.plan.presence import is_in, why_closed
 
-operators: Any = bpy.ops
+operators: Struct = bpy.ops
 """Blender's operators and those of the extension, which the stubs don't know."""
 NO_ARMATURE = marked("Select an armature")
 NONE_ACTIVE = marked("No chain is active. Select a bone of a chain")
@@ -186,17 +186,17 @@ class ChainOperator(ArmatureOperator):
         return ""
 
 
-def asked(kind: Callable[..., Any], name: str, description: str, **rest: Any) -> Any:
+def asked(kind: Callable[..., Declared], name: str, description: str, **rest: Value) -> Declared:
     """Return a property that starts from its default each time, not from what was chosen last."""
     return kind(name=name, description=description, options={"SKIP_SAVE"}, **rest)
 
 
-def given(kind: Callable[..., Any], name: str, description: str, **rest: Any) -> Any:
+def given(kind: Callable[..., Declared], name: str, description: str, **rest: Value) -> Declared:
     """Return a property that buttons and scripts set, and that users don't see."""
     return kind(name=name, description=description, options={"HIDDEN", "SKIP_SAVE"}, **rest)
 
 
-def seconds(name: str, description: str, default: float, **rest: Any) -> Any:
+def seconds(name: str, description: str, default: float, **rest: Value) -> Declared:
     """Return a property for a time, usually below a second."""
     return FloatProperty(
         name=name,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import bpy
 from bpy.props import BoolProperty, CollectionProperty, EnumProperty, FloatVectorProperty, IntProperty, StringProperty
@@ -14,6 +13,7 @@ from ...core.goals import named
 from ...core.report import percent
 from ...core.settings import overlay_of
 from ...core.translation.sentences import UserError, marked, say
+from ...core.untyped import Json, Struct
 from ...posing.drag import MISSED, Ask, BodyDrag
 from ...posing.figure import Free
 from ...posing.pick import Picked, joint_of, picked, target_bones
@@ -192,7 +192,7 @@ class IK_ADDON_OT_body_grab(Internal, BodyOptions, ArmatureOperator):
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         """Select the bone where the mouse was pressed, let Blender move it, and handle the mouse wheel meanwhile."""
-        region: Any = context.region
+        region = context.region
         ob = candidate(context)
         if ob is None or ob.mode != "POSE" or context.area is None or context.area.type != "VIEW_3D":
             return {"PASS_THROUGH"}
@@ -204,7 +204,7 @@ class IK_ADDON_OT_body_grab(Internal, BodyOptions, ArmatureOperator):
         bone = grabbed.bone
         context.view_layer.objects.active = bone.id_data
         compat.select_bone(bone)
-        parts: Any = {"TRANSFORM_OT_translate": {"cursor_transform": True, "release_confirm": True}}
+        parts: Json = {"TRANSFORM_OT_translate": {"cursor_transform": True, "release_confirm": True}}
         tip = follower_in(bone.id_data, bone.id_data, bone.name)
         if tip is not None:  # a pole moves alone; targets were passed over for the joints that follow them
             parts["IK_ADDON_OT_goal_hold"] = {"rig": bone.id_data.name, "tip": tip.name, "role": "POLE"}
@@ -238,7 +238,7 @@ class IK_ADDON_OT_body_grab(Internal, BodyOptions, ArmatureOperator):
         """Leave the status bar to Blender; it also calls this when the window is closed."""
         show_status(context, None)
 
-    def _remembered(self, context: bpy.types.Context) -> Iterator[Any]:
+    def _remembered(self, context: bpy.types.Context) -> Iterator[Struct]:
         """Yield the properties from which the next drag, and a repetition of this one, take their settings."""
         if is_in_hand(context):
             yield context.workspace.tools.from_space_view3d_mode("POSE").operator_properties(self.bl_idname)
@@ -267,7 +267,7 @@ def is_in_hand(context: bpy.types.Context) -> bool:
     return tool is not None and tool.idname == TOOL
 
 
-def draw_status(header: Any, context: bpy.types.Context) -> None:
+def draw_status(header: Struct, context: bpy.types.Context) -> None:
     """Draw the status bar during a drag: what the wheel does, then Blender's keys."""
     header.layout.label(text=say("More or Fewer Bones Follow"), icon=compat.WHEEL_ICON, translate=False)
     reach = say("Shift: Range, {frames} Frames", frames=overlay_of(context.scene).edit_range)
@@ -339,7 +339,7 @@ class IK_ADDON_OT_pin(ArmatureOperator):
     )
 
     @classmethod
-    def description(cls, _context: bpy.types.Context, properties: Any) -> str:
+    def description(cls, _context: bpy.types.Context, properties: Struct) -> str:
         """Return a tooltip that says which bones the button pins."""
         if properties.which == "SELECTED":
             return say(cls.bl_description)
@@ -378,7 +378,7 @@ class IK_ADDON_OT_pin_release(ArmatureOperator):
     bone: given(StringProperty, "Bone", "The bone to release; empty: all")
 
     @classmethod
-    def description(cls, _context: bpy.types.Context, properties: Any) -> str:
+    def description(cls, _context: bpy.types.Context, properties: Struct) -> str:
         """Return a tooltip that names the bone to release."""
         return say("Release '{bone}'", bone=properties.bone) if properties.bone else say(cls.bl_description)
 

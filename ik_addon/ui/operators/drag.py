@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatVectorProperty, StringProperty
@@ -19,6 +18,7 @@ from ...core.chain_settings import ROLES
 from ...core.falloff import falloff_setting, range_setting
 from ...core.settings import chain_of, object_of, overlay_of
 from ...core.translation.sentences import UserError, say
+from ...core.untyped import Json, Struct
 from ...rig.plan import chain
 from ...targets import cursor
 from ...targets.drag import Drag
@@ -113,18 +113,18 @@ def turn_range(context: bpy.types.Context, event: bpy.types.Event) -> bool:
     return True
 
 
-def running_holds(context: bpy.types.Context, *macros: str) -> Iterator[Any]:
+def running_holds(context: bpy.types.Context, *macros: str) -> Iterator[Struct]:
     """Yield the settings of the first parts of drags that run in the window, from which their repetition takes them."""
     running = filter(None, context.window.modal_operators)
     yield from (macro.macros[0].properties for macro in running if macro.bl_idname in macros)
 
 
-def take_range(hold: Any, scene: bpy.types.Scene) -> None:
+def take_range(hold: Struct, scene: bpy.types.Scene) -> None:
     """Let a mouse drag, given by its first part, reach as far as the scene says."""
     hold.range, hold.falloff = overlay_of(scene).edit_range, overlay_of(scene).edit_falloff
 
 
-def start(operator: ArmatureOperator, macro: Callable[..., Any], **parts: dict[str, Any]) -> set[str]:
+def start(operator: ArmatureOperator, macro: Callable[..., object], **parts: Json) -> set[str]:
     """Start a drag from another operator, which reports why the drag can't start.
 
     Args:
@@ -150,7 +150,7 @@ class DragMacro(bpy.types.Macro):
     @classmethod
     def compose(cls) -> None:
         """Define the parts; Blender forgets them when the class is unregistered."""
-        parts: Any = cls
+        parts: Struct = cls
         parts.define(cls.hold.__name__)
         parts.define(cls.transform).properties.cursor_transform = True
         parts.define(IK_ADDON_OT_release.__name__)

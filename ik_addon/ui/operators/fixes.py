@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -20,9 +20,11 @@ from ...core import compat
 from ...core.chain_settings import IKAddonChain
 from ...core.channels import FIELDS, REST, is_finite, rotation_field
 from ...core.constraints import drivers_on, fighting_constraints, is_on, targets_of
+from ...core.goals import Holder
 from ...core.settings import chain_of, goal_of, unset, unusable
 from ...core.skeleton import FARTHEST, is_flat, is_usable, matrix_array
 from ...core.translation.sentences import UserError, is_one_of, say
+from ...core.untyped import Struct
 from ...live import reports, simulations
 from ...rig.plan import chain as chains
 from ...rig.plan.chain import posed_bones, tips
@@ -43,7 +45,7 @@ class Fix(NamedTuple):
     apply: Callable[[], object]
 
 
-def set_all(owners: Iterable[Any], names: Iterable[str], value: object) -> None:
+def set_all(owners: Iterable[bpy.types.bpy_struct], names: Iterable[str], value: object) -> None:
     """Set properties of all owners to a value."""
     for owner in owners:
         for name in names:
@@ -199,7 +201,7 @@ class IK_ADDON_OT_chain_fix(InternalStep, ArmatureOperator):
 def _fix_on(context: bpy.types.Context, name: str) -> Fix | None:
     ob = candidate(context)
     tip = None if ob is None or ob.pose is None else ob.pose.bones.get(name)
-    return None if tip is None else fix_of(tip, reports.get(ob, name), context.view_layer)
+    return None if ob is None or tip is None else fix_of(tip, reports.get(ob, name), context.view_layer)
 
 
 def needs_lock(context: bpy.types.Context) -> bool:
@@ -321,7 +323,7 @@ def _detached(tip: bpy.types.PoseBone, goal: bpy.types.Object, bone: str, role: 
     if not goal.is_editable:
         return
     is_bone = bool(bone) and goal.type == "ARMATURE"
-    holder: Any = goal.pose.bones[bone] if is_bone else goal
+    holder: Struct = goal.pose.bones[bone] if is_bone else goal
     holding = [c for c in holder.constraints if is_on(c) and any(own == tip.id_data for own, _name in targets_of(c))]
     if holding:
         yield Fix(mute_label(holding), partial(_mute_in_place, goal, holding))
@@ -341,7 +343,7 @@ def _without(tip: bpy.types.PoseBone, role: str) -> Fix:
     return Fix(say("Clear Pole"), lambda: setattr(chain_of(tip), "pole", None))
 
 
-def _mute_in_place(goal: bpy.types.Object, constraints: list[Any]) -> None:
+def _mute_in_place(goal: bpy.types.Object, constraints: list[bpy.types.Constraint]) -> None:
     world = goal.matrix_world.copy()
     set_all(constraints, ("mute",), True)
     bpy.context.view_layer.update()
@@ -355,7 +357,7 @@ def _clear_parent(goal: bpy.types.Object) -> None:
     goal.matrix_world = world
 
 
-def _reset(owners: Iterable[Any], what: tuple[str, ...] = ("location", "rotation", "scale")) -> None:
+def _reset(owners: Iterable[Holder], what: tuple[str, ...] = ("location", "rotation", "scale")) -> None:
     for owner in owners:
         for name in what:
             field = rotation_field(owner.rotation_mode) if name == "rotation" else name
@@ -417,7 +419,7 @@ def _fixes_of_rig(context: bpy.types.Context) -> Iterator[Fix]:
 
 def _instanced(ob: bpy.types.Object | None) -> bpy.types.Object | None:
     """Return the armature in the linked collection that an empty instances."""
-    shown: Any = None if ob is None else ob.instance_collection
+    shown = None if ob is None else ob.instance_collection
     if shown is None or shown.library is None:
         return None
     return next((own for own in shown.all_objects if own.type == "ARMATURE"), None)
@@ -445,7 +447,7 @@ def _select(context: bpy.types.Context, rig: bpy.types.Object) -> None:
 
 def _override(context: bpy.types.Context, ob: bpy.types.Object) -> None:
     """Override a linked armature, together with the collection it was linked in, and select the override."""
-    collections: list[Any] = [context.scene.collection, *bpy.data.collections]
+    collections: list[bpy.types.Collection] = [context.scene.collection, *bpy.data.collections]
     holders = [own for own in collections if own.is_editable]
     roots = (child for own in holders for child in own.children if child.library is not None)
     root = next((child for child in roots if is_in(child.all_objects, ob)), None)
@@ -462,7 +464,7 @@ def _override_instance(context: bpy.types.Context, empty: bpy.types.Object, ob: 
 
 
 def _override_with(
-    context: bpy.types.Context, linked: Any, ob: bpy.types.Object, reference: bpy.types.Object | None = None
+    context: bpy.types.Context, linked: Struct, ob: bpy.types.Object, reference: bpy.types.Object | None = None
 ) -> None:
     """Override linked data, and select the override of an armature object in it.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import bpy
 from bl_operators import presets
@@ -18,6 +17,7 @@ from ...chains.new_chain import why_unusable
 from ...core import compat
 from ...core.skeleton import angles_of
 from ...core.translation.sentences import UserError, count, marked, quoted, say
+from ...core.untyped import Struct
 from ...rig.plan.chain import chain_bones
 from ...rig.plan.limits import SETTINGS
 from .active import ArmatureOperator, ChainOperator, InternalStep, active_bone, active_chain, active_tip, asked, given
@@ -132,7 +132,7 @@ class IK_ADDON_OT_limits_copy(LimitsOperator):
 # ---- presets
 
 MENU = "IK_ADDON_MT_presets"
-AddPresetBase: Any = presets.AddPresetBase  # the stubs have it return nothing
+AddPresetBase: Struct = presets.AddPresetBase  # the stubs have it return nothing
 
 
 def label_of(file: str) -> str:

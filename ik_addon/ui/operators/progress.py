@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator
-from typing import Any
 
 import bpy
 from bpy.props import EnumProperty, IntProperty, StringProperty
@@ -99,7 +98,7 @@ def draw_status(header: bpy.types.Header, _context: bpy.types.Context) -> None:
 class Run:
     """Work that goes on step by step while Blender handles events, until it is finished, stopped or interrupted."""
 
-    def __init__(self, context: bpy.types.Context, todo: Generator[float, None, Any], doing: str) -> None:
+    def __init__(self, context: bpy.types.Context, todo: Generator[float, None, object], doing: str) -> None:
         """Do the first step, which raises most errors; `doing` describes the work."""
         next(todo)
         self.is_interrupted = False
@@ -112,7 +111,7 @@ class Run:
         self._timer = None if context.window is None else manager.event_timer_add(0.01, window=context.window)
         redraw(context)
 
-    def go_on(self, context: bpy.types.Context) -> Any:
+    def go_on(self, context: bpy.types.Context) -> None:
         """Work for `PATIENCE` seconds; raises `StopIteration` with the result when the work is finished."""
         until = time.perf_counter() + PATIENCE
         done = self._progress.share
@@ -205,7 +204,7 @@ def redraw(context: bpy.types.Context) -> None:
         redraw_sidebars(context.screen)
 
 
-def show_status(context: bpy.types.Context, draw: Callable[[Any, bpy.types.Context], None] | None) -> None:
+def show_status(context: bpy.types.Context, draw: Callable[[bpy.types.Header, bpy.types.Context], None] | None) -> None:
     """Let a function draw the status bar, or Blender again."""
     if context.workspace is not None:
         context.workspace.status_text_set(draw)

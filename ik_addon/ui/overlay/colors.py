@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import bpy
+
+from ...core.preferences import IKAddonPreferences
+from ...core.untyped import Value
 
 Color = tuple[float, float, float, float]
 """RGBA"""
@@ -37,17 +39,17 @@ class Sizes:
     dot: float
 
     @classmethod
-    def of(cls, own: Any, scale: float) -> Sizes:
+    def of(cls, own: IKAddonPreferences, scale: float) -> Sizes:
         """Return the sizes in the add-on's preferences, multiplied by a resolution scale."""
         return cls(wide=own.line_width * scale, thin=own.outline_width * scale, dot=own.point_size * scale)
 
 
-def palette(theme: bpy.types.Theme, own: Any) -> Palette:
+def palette(theme: bpy.types.Theme, own: IKAddonPreferences) -> Palette:
     """Return the colors of the overlay from the theme or from the add-on's preferences, depending on `use_theme`."""
     return themed(theme) if own.use_theme else chosen(own)
 
 
-def chosen(own: Any) -> Palette:
+def chosen(own: IKAddonPreferences) -> Palette:
     """Return the colors set in the add-on's preferences."""
     states = (own.color_unsolved, own.color_reached, own.color_limited, own.color_out_of_reach, own.color_failed)
     return _palette(states, own.color_swing, own.color_twist, own.color_reach, own.color_pin)
@@ -62,17 +64,17 @@ def themed(theme: bpy.types.Theme) -> Palette:
     return _palette(states, interface.gizmo_secondary, interface.axis_y, view.bone_pose, interface.gizmo_view_align)
 
 
-def _palette(states: Sequence[Any], swing: Any, twist: Any, reach: Any, pin: Any) -> Palette:
+def _palette(states: Sequence[Value], swing: Value, twist: Value, reach: Value, pin: Value) -> Palette:
     """Return these colors as a palette; the color of chains that limits hold back is also that of their joints."""
     shown = tuple(map(_opaque, states))
     return Palette(shown, _opaque(swing), _opaque(twist), shown[2], faded(_opaque(reach), REACH), _opaque(pin))
 
 
-def _opaque(color: Any) -> Color:
+def _opaque(color: Value) -> Color:
     return float(color[0]), float(color[1]), float(color[2]), 1.0
 
 
-def _lighter(color: Any) -> list[float]:
+def _lighter(color: Value) -> list[float]:
     """Return a gizmo color at full brightness, so that it shows as a line over a shaded body."""
     top = max(color)
     return [min(1.0, part / top) if top > 0.0 else part for part in color]

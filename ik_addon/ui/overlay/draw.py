@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import bpy
 import gpu
@@ -17,6 +16,7 @@ from gpu_extras.batch import batch_for_shader
 from ...core import chain_settings, compat, hooks, preferences, settings
 from ...core.settings import overlay_of
 from ...core.skeleton import inverse, matrix_array, moved
+from ...core.untyped import Column, Struct
 from ...solve.problem import Floats
 from ...targets import cursor
 from ...targets.cursor import MACROS, CursorDrag
@@ -25,7 +25,8 @@ from .geometry import DIAMOND, DOT, Drawing, drawing, marks, reach, strip
 from .ghosts import Ghosts
 from .read import Reader, Wanted, pinned
 
-Batches = tuple[Any, Any, Any, Any]
+Batch = gpu.types.GPUBatch | None
+Batches = tuple[Batch, Batch, Batch, Batch]
 """Faces, thin edges, wide segments and dots, ready to be drawn; None where there is nothing to draw."""
 GHOST = 0.4
 """Opacity of ghosts."""
@@ -36,7 +37,7 @@ log = logging.getLogger(__name__)
 class State:
     """The state of drawing."""
 
-    handle: Any = None
+    handle: object = None
     broken: str = ""
     """The unexpected error that drawing raised; it stays off until the overlay is turned on again."""
     reader: Reader = field(default_factory=Reader)
@@ -78,7 +79,7 @@ def _data_changed(_file: object, _unused: object = None) -> None:
     state.kept.clear()
 
 
-LISTENERS: tuple[tuple[list[Any], Callable[..., None]], ...] = (
+LISTENERS: tuple[tuple[list[Callable[..., None]], Callable[..., None]], ...] = (
     (settings.on_overlay_switched, switched),
     (chain_settings.on_chain_changed, _chains_changed),
     (chain_settings.on_pin_changed, _chains_changed),
@@ -174,7 +175,7 @@ def is_transforming(context: bpy.types.Context) -> bool:
     return any(name in MACROS or name.startswith("TRANSFORM_OT_") for name in running)
 
 
-def outline(world: Floats, center: Floats, radius: float, view: bpy.types.RegionView3D) -> Any:
+def outline(world: Floats, center: Floats, radius: float, view: bpy.types.RegionView3D) -> Floats:
     """Return the outline of a chain's reach as seen in a view: lines (k, 3) in world space."""
     eye = matrix_array(view.view_matrix.inverted())[:, 3 if view.is_perspective else 2]
     with np.errstate(all="ignore"):
@@ -195,7 +196,7 @@ def batches(shown: Drawing) -> Batches:
     )
 
 
-def draw(kept: Batches, outlines: list[Any], colors: Palette, sizes: Sizes) -> None:
+def draw(kept: Batches, outlines: list[Floats], colors: Palette, sizes: Sizes) -> None:
     """Draw batches, and lines (k, 3) in the reach color, into the bound framebuffer; reset the blend mode."""
     line, fill, point = (_shader(name) for name in ("POLYLINE_FLAT_COLOR", "SMOOTH_COLOR", compat.POINT_SHADER))
     faces, edges, segments, dots = kept
@@ -217,7 +218,7 @@ def draw(kept: Batches, outlines: list[Any], colors: Palette, sizes: Sizes) -> N
             gpu.state.point_size_set(1.0)
 
 
-def draw_lines(lines: Any, color: Color, width: float) -> None:
+def draw_lines(lines: Floats, color: Color, width: float) -> None:
     """Draw lines (k, 3) in one color, on top of everything."""
     if len(lines):
         shader = _shader("POLYLINE_UNIFORM_COLOR")
@@ -240,17 +241,17 @@ def _on_top() -> Iterator[None]:
         gpu.state.blend_set(before)
 
 
-def _set_line(shader: Any, width: float) -> None:
+def _set_line(shader: Struct, width: float) -> None:
     shader.bind()
     shader.uniform_float("viewportSize", gpu.state.viewport_get()[2:])
     shader.uniform_float("lineWidth", width)
     shader.uniform_bool("lineSmooth", [True])
 
 
-def _batch(shader: str, kind: str, **content: Any) -> Any:
+def _batch(shader: str, kind: str, **content: Column) -> Batch:
     return batch_for_shader(_shader(shader), kind, content) if len(content["pos"]) else None
 
 
-def _shader(name: str) -> Any:
+def _shader(name: str) -> gpu.types.GPUShader:
     # Blender caches its shaders; before 5.2 they don't exist without a window, so request them only when drawing.
     return gpu.shader.from_builtin(name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import bpy
 import bpy.utils.previews
@@ -14,6 +13,7 @@ from ...bake.bake_report import BakeReport, last
 from ...core.report import Remark
 from ...core.settings import chain_of
 from ...core.translation.sentences import say
+from ...core.untyped import Struct
 from ...rig.plan.chain import tips
 from ..operators.progress import draw_keys, running
 from ..panel import ArmaturePanel
@@ -82,7 +82,7 @@ MARGIN = 70.0
 UNIT = 20.0
 """Height of a button in the same pixels."""
 
-_images: Any = None
+_images: Struct = None
 """Blender's collection of previews, while the extension is registered."""
 
 

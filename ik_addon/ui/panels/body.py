@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import bpy
 
@@ -18,7 +17,7 @@ from ..text import MARGIN, VALUE, draw_button, fit, is_narrow
 
 ROWS = 4
 """Height of the list, in rows."""
-ICONS: dict[str, Any] = {"LOCATION": "CON_LOCLIKE", "ROTATION": "CON_ROTLIKE"}
+ICONS: dict[str, bpy.stub_internal.rna_enums.IconItems] = {"LOCATION": "CON_LOCLIKE", "ROTATION": "CON_ROTLIKE"}
 
 
 class IK_ADDON_UL_pins(BoneList):

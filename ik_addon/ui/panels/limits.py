@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import bpy
 
@@ -12,13 +11,14 @@ from ...chains.profile import FOLDER, SHIPPED, SUBDIR
 from ...core.settings import chain_of
 from ...core.skeleton import angles_of
 from ...core.translation.sentences import say
+from ...core.untyped import Struct
 from ...rig.plan.chain import chain_with
 from ..operators.active import active_bone
 from ..operators.limits import MENU, SIDES, label_of, selected
 from ..panel import FoldedPanel, draw_aside
 from ..text import BESIDE, VALUE, draw_button, fit, is_narrow
 
-utils: Any = bpy.utils  # the stubs lack the functions for presets
+utils: Struct = bpy.utils  # the stubs lack the functions for presets
 
 
 class IK_ADDON_MT_presets(bpy.types.Menu):
@@ -28,7 +28,7 @@ class IK_ADDON_MT_presets(bpy.types.Menu):
     preset_subdir = SUBDIR
     preset_operator = "ik_addon.preset_apply"
 
-    draw: Any = bpy.types.Menu.draw_preset
+    draw: Struct = bpy.types.Menu.draw_preset
 
 
 class VIEW3D_PT_ik_addon_limits(FoldedPanel):

@@ -5,8 +5,6 @@ Nothing here moves when a chain is solved or fails, so whatever is under the mou
 
 from __future__ import annotations
 
-from typing import Any
-
 import bpy
 
 from ...chains import character
@@ -14,6 +12,7 @@ from ...chains.conversion import converted_bones, sources
 from ...core import hooks
 from ...core.settings import chain_of, object_of, overlay_of
 from ...core.translation.sentences import is_one_of, say
+from ...core.untyped import Value
 from ...live import simulations
 from ...rig.plan import chain as chains
 from ...targets.movable import goals_of
@@ -85,7 +84,7 @@ def draw_live(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.ty
     row = column.row(align=True)
     row.scale_y = 1.3
     text = fit(context, kept(context, ob, "live", lambda: live_texts(ob)), margin=BUTTON_MARGIN)
-    options: dict[str, Any] = {"toggle": True, "icon": "PAUSE" if settings.live else "PLAY"}
+    options: dict[str, Value] = {"toggle": True, "icon": "PAUSE" if settings.live else "PLAY"}
     row.prop(settings, "live", text=text, translate=False, **options)
     if not settings.live:
         row = column.column(align=True) if is_narrow(context) else column.row(align=True)
