@@ -286,7 +286,6 @@ JOINT = "joint = profile.joints.add()\n"
 WRONG: dict[str, tuple[str, str]] = {
     "code": ("import bpy\nbpy.context.window_manager.ik_addon_profile.joints.add()\nnonsense\n", ""),
     "number in place of a list": ("profile.joints = 5", "line 1: 'joints' can't be 5"),
-    "number in place of two": (JOINT + "joint.bend = 5", "line 2: 'bend' can't be 5"),
     "list of a set": (JOINT + "joint.limited = {[1]}", "line 2: 'limited' can't be {[1]}"),
     "unknown names": (JOINT + "joint.locked = {'elbow'}", "line 2: 'locked' can't be {'elbow'}"),
     "text in place of a number": ("profile.iterations = 'many'", "line 1: 'iterations' can't be 'many'"),

@@ -20,7 +20,7 @@ from tests.renders import Recorder, recorder, set_up
 from tests.rig.test_ends import animated_leg
 
 __all__ = ["recorder"]
-FRAMES = list(range(1, 25))
+FRAMES = list(range(1, 20))
 ALONE = FRAMES[::5]
 """Frames that are compared with a session that begins there."""
 PARTS = (0.0, -0.25, 0.4)
@@ -140,7 +140,7 @@ def test_every_way_to_a_frame_gives_the_same_pose(
         registry.clear()  # as when the file is opened on this frame
         expected |= rigs.poses_at(ob, [frame])
         said[frame] = verdicts(addon)
-    assert np.abs(expected[1] - expected[24]).max() > 0.01
+    assert np.abs(expected[1] - expected[FRAMES[-1]]).max() > 0.01
     for way, found in ways(name, recorder, tmp_path):
         expected = found | expected
         assert not rigs.apart(found, {frame: expected[frame] for frame in found}), way

