@@ -48,7 +48,7 @@ API = (
     *("tests/reliability/test_files.py", "tests/reliability/test_libraries.py", "tests/reliability/test_rendering.py"),
 )
 """What reaches parts of Blender that differ between versions, so that the older ones run it too."""
-SAMPLE = 6
+SAMPLE = 4
 """Of tests that are run with many values, older Blenders and numpys run one in so many; `everything` runs all."""
 ELSEWHERE = {
     "core": ("tests/core", "tests/live", "tests/reliability/test_base.py", "tests/reliability/test_safety.py"),
