@@ -148,9 +148,7 @@ def test_every_test_belongs_to_a_run() -> None:
     assert [path for path in named if not (suite.ROOT / path).exists()] == []
 
 
-def test_a_sample_is_the_same_each_time_and_leaves_no_test_out(
-    pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sample_leaves_no_test_out(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pytestconfig.option, "sample", 4)
     assert [len(sampled(range(count), pytestconfig)) for count in (1, 4, 5, 9)] == [1, 1, 2, 3]
     assert sampled(range(99), pytestconfig) == sampled(range(99), pytestconfig)

@@ -68,10 +68,10 @@ MANY = sorted({*FIRST, *ALL[::3]}, key=ALL.index)
 """Each edit once, and of several bodies where these have it."""
 
 
-@pytest.mark.parametrize(
-    ("name", "edit", "update"),
-    [*((*case, False) for case in MANY), *((*case, True) for case in FIRST)],
-)
+CASES = [*((*case, False) for case in MANY), *((*case, True) for case in FIRST)]
+
+
+@pytest.mark.parametrize(("name", "edit", "update"), CASES)
 def test_an_edit_by_a_script_counts_on_the_next_frame(name: str, edit: str, update: bool) -> None:
     pair(BODIES[name])
     rigs.poses_at(rig(), BEFORE)

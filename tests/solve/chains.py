@@ -204,8 +204,7 @@ def for_each(**shapes: Iterable[Any]) -> Callable[[Callable[..., None]], Callabl
 
         own = signature(test)
         rest = [parameter for name, parameter in own.parameters.items() if name not in shapes]
-        config = Parameter("pytestconfig", Parameter.POSITIONAL_OR_KEYWORD)
-        run.__signature__ = own.replace(parameters=[config, *rest])
+        run.__signature__ = own.replace(parameters=[*rest, Parameter("pytestconfig", Parameter.KEYWORD_ONLY)])
         return run
 
     return decorate

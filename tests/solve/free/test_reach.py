@@ -155,6 +155,13 @@ def test_the_tip_moves_continuously_and_monotonously(bones: int, softness: float
         assert (np.diff(solution.stretch, axis=0) / np.diff(distances)[:, None]).max() < 2.1
 
 
+def test_softness_keeps_the_knee_from_popping() -> None:
+    problem = ray(make_chains(np.random.default_rng(2), 1, 2), np.linspace(0.8, 1.2, 2001))
+    knees = [solve(replace(problem, softness=softness)).joints[:, 1] for softness in (0.0, 0.1)]
+    hard, soft = (np.linalg.norm(np.diff(own, axis=0), axis=1).max() for own in knees)
+    assert soft < 0.3 * hard
+
+
 def test_targets_for_soft_chains_bring_them_where_they_should() -> None:
     rng = np.random.default_rng(5)
     softness = rng.uniform(size=2000) * rng.choice([0.0, 1e-4, 0.01, 0.3, 1.0], 2000)
