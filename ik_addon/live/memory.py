@@ -70,10 +70,13 @@ class Memory:
         """Whether frames were so often not as expected that nothing is foretold any more."""
         return self._surprises >= SURPRISES
 
-    def played(self, frame: float, numbers: Numbers, block: int) -> Sequence[float]:
-        """Note that a frame with these numbers (1, w) was played, and return the frames to foretell now, a block."""
-        expected = self._expected.pop(frame, numbers)
-        if expected.tobytes() != numbers.tobytes():
+    def played(self, frame: float, numbers: Numbers, block: int, *, is_replayed: bool) -> Sequence[float]:
+        """Note that a frame with these numbers (1, w) was played, and return the frames to foretell now, a block.
+
+        If it had been solved before (`is_replayed`), those that follow mostly have been, too: none are foretold.
+        """
+        expected = self._expected.pop(frame, None)
+        if expected is not None and expected.tobytes() != numbers.tobytes():
             self._surprises += 1
             self._expected.clear()
         last, self._last = self._last, frame
@@ -83,7 +86,7 @@ class Memory:
         if self._pace != before or not self._pace.is_integer():
             self._expected.clear()
             return ()
-        if frame + self._pace in self._expected:
+        if frame + self._pace in self._expected or (is_replayed and expected is None):
             return ()
         return [frame + self._pace * k for k in range(1, block + 1)]
 

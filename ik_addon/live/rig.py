@@ -361,8 +361,11 @@ class Rig:
     def foretell(self, ob: bpy.types.Object, frame: float) -> None:
         """After a frame was played, solve the next ones in advance if playback is regular."""
         assert self.numbers is not None
-        frames = self.view.memory.played(frame, self.numbers, CLOSED if self.plan.is_closed else BLOCK)
-        if self.is_early or not self.plan.is_searched:
+        assert self.known is not None
+        is_early, block = self.is_early, CLOSED if self.plan.is_closed else BLOCK
+        is_replayed = self.known.solved is None and not is_early
+        frames = self.view.memory.played(frame, self.numbers, block, is_replayed=is_replayed)
+        if is_early or not self.plan.is_searched:
             self._foretell(ob, frames)
 
     def _foretell(self, ob: bpy.types.Object, frames: Sequence[float]) -> None:
