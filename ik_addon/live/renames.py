@@ -1,11 +1,12 @@
 """Keep targets, poles and end bones on their bones when these are renamed, as Blender does for its own constraints.
 
 A bone counts as renamed if its old name is gone, and the bone in its place in the armature has a new name and the same
-rest pose.
+rest pose. Bones that Join or Duplicate adds get other names if theirs are taken; their chains then keep to those.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -14,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core import hooks
-from ..core.chain_settings import IKAddonChain
 from ..core.settings import chain_of, end_name, goal_of
 from ..core.untyped import Struct
 from ..rig.plan.chain import end_of, tips
@@ -43,6 +43,33 @@ class _Bones:
             if old in lost and new in found and np.array_equal(self.rest[i], after.rest[i])
         }
 
+    def came_along(self, after: _Bones, tip: str, name: str) -> str:
+        """Return what a bone is called now that was added with a tip bone, and used to have this name.
+
+        Blender adds bones in the order of those that it copies: of another armature, or of this one.
+        """
+        if tip in self.names or name not in self.names:
+            return name
+        added = [each for each in after.names if each not in self.names]
+        plain = sorted(map(_plain, added))
+        copied = next((own for own in _known.values() if sorted(map(_plain, own.names)) == plain), self).names
+        tips, tips_copied = _alike(added, tip), _alike(copied, tip)
+        found, there = _alike(added, name), _alike(copied, name)
+        if name not in there or not tips_copied:
+            return name
+        place = tips.index(tip) // len(tips_copied) * len(there) + there.index(name)
+        return found[place] if place < len(found) else name
+
+
+def _plain(name: str) -> str:
+    """Return the name of a bone without the number that Blender adds if it is taken."""
+    return re.sub(r"\.\d+$", "", name)
+
+
+def _alike(names: Iterable[str], name: str) -> list[str]:
+    """Return the names that differ from one by their number alone."""
+    return [each for each in names if _plain(each) == _plain(name)]
+
 
 _known: dict[int, _Bones] = {}
 """By `session_uid` of the armature; kept across undo, which may bring a name back."""
@@ -55,7 +82,7 @@ def clear() -> None:
 
 def remember(ob: bpy.types.Object) -> None:
     """Remember the bones of the armatures that hold goals of an armature object's chains."""
-    for _chain, _setting, named in _bones_named([ob]):
+    for _tip, _setting, named in _bones_named([ob]):
         armature: Struct = named.data
         if armature.session_uid not in _known:
             _known[armature.session_uid] = _Bones.of(armature)
@@ -73,11 +100,13 @@ def follow(armatures: Iterable[bpy.types.Armature]) -> None:
 def _follow(armature: bpy.types.Armature, before: _Bones) -> None:
     after = _known[armature.session_uid] = _Bones.of(armature)
     _settle(armature)  # also where no name is new: after Symmetrize, chains come with a later update than bones
-    names = before.renamed(after)
-    for chain, setting, named in list(_bones_named(bpy.data.objects)) if names else ():
+    names, is_larger = before.renamed(after), len(after.names) > len(before.names)
+    for tip, setting, named in list(_bones_named(bpy.data.objects)) if names or is_larger else ():
+        chain = chain_of(tip)
         name = getattr(chain, setting)
-        if named.data == armature and name in names:
-            setattr(chain, setting, names[name])
+        now = before.came_along(after, tip.name, name) if tip.id_data.data == armature else name
+        if named.data == armature and names.get(name, now) != name:
+            setattr(chain, setting, names.get(name, now))
 
 
 def _settle(armature: bpy.types.Armature) -> None:
@@ -89,14 +118,16 @@ def _settle(armature: bpy.types.Armature) -> None:
                 chain_of(tip).end_bone = end.name
 
 
-def _bones_named(objects: Iterable[bpy.types.Object]) -> Iterator[tuple[IKAddonChain, str, bpy.types.Object]]:
-    """Yield each chain that names a bone, the setting that does, and the armature object that the bone belongs to."""
+def _bones_named(
+    objects: Iterable[bpy.types.Object],
+) -> Iterator[tuple[bpy.types.PoseBone, str, bpy.types.Object]]:
+    """Yield each tip whose chain names a bone, the setting that does, and the armature object of that bone."""
     for ob in objects:
         for tip in tips(ob) if ob.type == "ARMATURE" else ():
             chain = chain_of(tip)
             for role in ("target", "pole"):
                 goal, bone = goal_of(chain, role)
                 if goal is not None and goal.type == "ARMATURE" and bone:
-                    yield chain, f"{role}_bone", goal
+                    yield tip, f"{role}_bone", goal
             if end_name(chain):
-                yield chain, "end_bone", ob
+                yield tip, "end_bone", ob

@@ -424,6 +424,31 @@ def test_joined_armatures_keep_their_chains_and_end_bones(
     assert_chains_last({other.name: wanted}, tmp_path)
 
 
+@pytest.mark.parametrize("kind", ["joined", "duplicated"])
+def test_chains_whose_control_bones_come_along_under_other_names_follow_these(kind: str, tmp_path: Path) -> None:
+    first, other = body("First"), body("Other", 1.0)
+    for ob in (first, other):
+        with rigs.edit_mode(ob) as bones:
+            for name in ("IK.003", "IK.006"):
+                bones.new(name).tail = bones["lower.L"].tail
+        for tip, name in (("lower.L", "IK.003"), ("upper.R", "IK.006")):
+            rigs.chain(ob, tip, ob, 1, target_bone=name)
+        ob.ik_addon.live = True
+    bpy.context.view_layer.update()
+    if kind == "joined":
+        rigs.select(first, other)
+        bpy.ops.object.join()
+    else:
+        edited(first, lambda bones: (rigs.select_edit_bones(bones, ""), bpy.ops.armature.duplicate()))
+    for _ in range(2):
+        bpy.context.view_layer.update()
+        found = {bone.name: bone.ik_addon.target_bone for bone in first.pose.bones if bone.ik_addon.is_chain}
+        assert [len(set(found.values())), found["lower.L"], found["upper.R"]] == [4, "IK.003", "IK.006"]
+        assert found["lower.L.001"] < found["upper.R.001"]
+        rigs.save_and_open(tmp_path / "after.blend")
+        first = bpy.data.objects["First"]
+
+
 def test_a_file_that_knows_nothing_is_right(rig: bpy.types.Object, tmp_path: Path) -> None:
     for bone in rig.pose.bones:
         bone.ik_addon.property_unset("stamp")
