@@ -439,7 +439,9 @@ def test_chains_whose_control_bones_come_along_under_other_names_follow_these(ki
         rigs.select(first, other)
         bpy.ops.object.join()
     else:
-        edited(first, lambda bones: (rigs.select_edit_bones(bones, ""), bpy.ops.armature.duplicate()))
+        with rigs.edit_mode(first) as bones:
+            rigs.select_edit_bones(bones, "")
+            bpy.ops.armature.duplicate()
     for _ in range(2):
         bpy.context.view_layer.update()
         found = {bone.name: bone.ik_addon.target_bone for bone in first.pose.bones if bone.ik_addon.is_chain}
