@@ -15,6 +15,7 @@ from .free.axes import tip_of
 from .free.bend_shares import mobility_of, shared
 from .free.chains import Bent, Chain, aimed, at_pole, bent, write
 from .free.folds import Legs, place_of
+from .free.reach import reachable
 from .limited.skeleton import Angles, Joint, Standing, arrays_of, nearest_angles, rows_of
 from .maths.cones import at_limit
 from .maths.numbers import Number, members
@@ -72,9 +73,11 @@ def _folded(
         frames: the bones' orientations in the FK pose.
         rests: their orientations at rest relative to the bone above; that of the root in space.
     """
-    do, carried, reach = chain.do, chain.carried, chain.reach(problem)
-    own, axes, chain_turn, _ = aimed(chain, reach.distance, None)
-    axes, chain_turn = at_pole(chain, axes, chain_turn)
+    do, carried = chain.do, chain.carried
+    reach = reachable(do, chain.lengths, size_of(do, chain.aim.target), chain.aim, problem)
+    own, axes, chain_turn, _, _ = aimed(chain, reach.distance, None)
+    if chain.aim.pole is not None:
+        axes, chain_turn = at_pole(chain, axes, chain_turn)
     mobility = mobility_of(do, chain.lengths, carried, problem.stiffness, problem.bend_lead)
     assert chain.folds is not None
     shares = chain.folds if mobility is None else list(map(shared, chain.folds, chain.frames, mobility))

@@ -9,7 +9,7 @@ import numpy as np
 
 from .bodies import Known, begin_on_side, free_pose, known_of, search_from, solve_alone, solve_bodies, valid_members
 from .free.axes import pole_bend, signed_angle
-from .free.chains import Chain, aimed, solved, write
+from .free.chains import Chain, aimed, write
 from .legs import can_fold, fold_within
 from .limb.two_bones import Hinge, unfollowed_by
 from .maths.numbers import MANY, members
@@ -77,19 +77,16 @@ def solve(problem: Problem, known: Known | None = None) -> Solution:
         flat, turns = laid_flat(problem)
         return lifted(problem, flat, turns, solve(flat))
     solution, count = Solution.unsolved(problem), len(problem.joints)
-    if count <= FEW:
-        for i in range(count):
-            chain = Chain.read(problem, i)
-            if chain.is_valid:
-                write(chain, chain.solved(problem), solution, i)
-        return solution
-    chains = Chain.read(problem)
-    valid = chains.is_valid
-    for solver, takes in chains.kinds(problem.solver, valid):
-        index = np.flatnonzero(takes & valid)
-        if len(index):
-            own = members(chains, index) if len(index) < count else chains
-            write(own, solved(own, problem, solver), solution, index if len(index) < count else np.s_[:])
+    for i in range(count) if count <= FEW else [None]:
+        chain = Chain.read(problem, i)
+        valid = chain.is_valid
+        for solver, suits in chain.kinds(problem.solver, valid):
+            taken = suits & valid
+            if chain.do.any(taken):
+                is_whole = np.all(taken)
+                index = np.flatnonzero(taken) if not is_whole else np.s_[:] if i is None else i
+                own = chain if is_whole else members(chain, index)
+                write(own, own.solved(problem, solver), solution, index)
     return solution
 
 
@@ -160,7 +157,7 @@ def pole_angle(
     if valid.any():
         own = members(chains, valid)
         reached = np.minimum(size_of(MANY, own.aim.target), 1.0)
-        _, axes, _, _ = aimed(own, reached, None if folds else Solver.EVEN_BEND)
+        _, axes, *_ = aimed(own, reached, None if folds else Solver.EVEN_BEND)
         bend = pole_bend(MANY, own.aim.pole, axes.line, axes.bend)
         angles[valid] += signed_angle(MANY, bend, axes.bend, axes.line)
     return np.where(valid, angles, 0.0)

@@ -255,7 +255,10 @@ class LoneInFK:
             found = self._alone.solved(self._problem, (aim,), is_first_attempt=hurried, turns=start)
             return self._output(aim, found.frames, found, found.at_limit)
         rows = [tuple(zip(*frame, strict=True)) for frame in self.frames]
-        bent = Chain.of(ONE, self.joints, rows, aim, self.bend_side, self.folds).solved(self.whole.settings)
+        free = Chain.of(ONE, self.joints, rows, aim, self.bend_side, self.folds)
+        settings = self.whole.settings
+        solver = next(solver for solver, suits in free.kinds(settings.solver, True) if suits)
+        bent = free.solved(settings, solver)
         frames = list(map(back_product, bent.turns, self.frames))  # the rows of a turn are the columns of its inverse
         return self._output(aim, frames, bent, [False] * len(frames))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from itertools import pairwise
-from math import isfinite
 from operator import and_, or_
 from typing import NamedTuple
 
@@ -72,6 +71,8 @@ class Chain(NamedTuple):
     """Unit; zero where a segment has no length at all."""
     lengths: list[Number]
     """They add up to 1."""
+    carried: list[Number]
+    """Which bones have no length and follow the bone before them."""
     tip: Vector
     """Where its tip is in the FK pose."""
     frames: Sequence[Frame]
@@ -85,28 +86,23 @@ class Chain(NamedTuple):
     @classmethod
     def read(cls, problem: Problem, member: int | None = None) -> Chain:
         """Read a problem with valid shapes: one member in floats; None: all of them in arrays."""
-        goal, members = problem.goal, len(problem.joints)
 
-        def part(array: Floats) -> Nested:
+        def own(value: Floats | float | None) -> Nested:
+            if value is None:
+                return None
+            array = np.asarray(value, dtype=np.float64)
             if member is not None:
-                return np.asarray(array[member], dtype=np.float64).tolist()
-            return _nested(np.ascontiguousarray(np.moveaxis(np.asarray(array, dtype=np.float64), 0, -1)))
+                return (array[member] if array.ndim else array).tolist()
+            each = array if array.ndim else np.full(len(problem.joints), array)
+            return _nested(np.ascontiguousarray(np.moveaxis(each, 0, -1)))
 
-        def maybe(array: Floats | None) -> Nested:
-            return None if array is None else part(array)
-
-        def number(value: Number) -> Number:
-            if member is not None:
-                return float(value[member] if np.ndim(value) else value)
-            return np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), members))
-
+        goal, folds = problem.goal, None if problem.solver is Solver.FABRIK else problem.folds
+        angle = 0.0 if goal.pole_angle is None else goal.pole_angle
+        settings = angle, None, problem.softness, problem.push_limit, problem.tolerance
         with np.errstate(all="ignore"):
-            angle = number(0.0 if goal.pole_angle is None else goal.pole_angle)
-            settings = map(number, (problem.softness, problem.push_limit, problem.tolerance))
-            aim = Aim(part(goal.target), maybe(goal.pole), angle, None, *settings)
-            side, folds = maybe(problem.bend_side), None if problem.solver is Solver.FABRIK else maybe(problem.folds)
+            aim = Aim(own(goal.target), own(goal.pole), *map(own, settings))
             do = MANY if member is None else ONE
-            return cls.of(do, part(problem.joints), part(problem.frames), aim, side, folds)
+            return cls.of(do, own(problem.joints), own(problem.frames), aim, own(problem.bend_side), own(folds))
 
     @classmethod
     def of(
@@ -126,7 +122,8 @@ class Chain(NamedTuple):
         pole = None if aim.pole is None else over(minus(aim.pole, root), scale)
         directions = [over(segment, do.most(size, 1e-200)) for segment, size in zip(segments, sizes, strict=True)]
         lengths, tip = [size / scale for size in sizes], over(minus(joints[-1], root), scale)
-        return cls(do, scale, directions, lengths, tip, frames, Aim(target, pole, *aim[2:]), side, folds)
+        carried = [length <= NO_LENGTH for length in lengths]
+        return cls(do, scale, directions, lengths, carried, tip, frames, Aim(target, pole, *aim[2:]), side, folds)
 
     @property
     def is_valid(self) -> Number:
@@ -134,17 +131,12 @@ class Chain(NamedTuple):
         do, aim, vectors = self.do, self.aim, [self.aim.target, self.aim.pole, self.side, *(self.folds or ())]
         with np.errstate(all="ignore"):
             measure = self.scale + aim.pole_angle + aim.softness + sum(dot(v, v) for v in vectors if v is not None)
-            is_sound = do.isfinite(measure) & (self.scale > 1e-100) & (aim.push_limit + aim.tolerance >= 0.0)
-            return is_sound & _are_frames(do, self.frames)
-
-    @property
-    def carried(self) -> list[Number]:
-        """Which bones have no length and follow the bone before them."""
-        return [length <= NO_LENGTH for length in self.lengths]
-
-    def reach(self, problem: Problem) -> Reach:
-        """Return what it can reach, as the out-of-reach policy has it."""
-        return reachable(self.do, self.lengths, size_of(self.do, self.aim.target), self.aim, problem)
+            is_valid = do.isfinite(measure) & (self.scale > 1e-100) & (aim.push_limit + aim.tolerance >= 0.0)
+            for (xx, yx, zx), (xy, yy, zy), (xz, yz, zz) in self.frames:
+                # Finite, and with X and Z axes.
+                x, z = xx * xx + xy * xy + xz * xz, zx * zx + zy * zy + zz * zz
+                is_valid = is_valid & (x > 0.25) & (z > 0.25) & do.isfinite(x + z + (yx + yy + yz))
+        return is_valid
 
     def kinds(self, asked: Solver, valid: Number) -> list[tuple[Solver | None, Number]]:
         """Return the solvers, None: by folds, and whether each of them suits.
@@ -164,36 +156,19 @@ class Chain(NamedTuple):
         longer = Solver.FABRIK if asked is Solver.FABRIK else Solver.EVEN_BEND
         return [(Solver.TWO_BONE, takes_two), (longer, (takes_two | folds) == False), (None, folds)]  # noqa: E712
 
-    def solved(self, problem: Problem) -> Bent:
-        """Return the solution of one valid chain with the settings of a problem."""
-        return solved(self, problem, next(solver for solver, suits in self.kinds(problem.solver, True) if suits))
+    def solved(self, problem: Problem, solver: Solver | None) -> Bent:
+        """Return the solution of valid chains by a solver; None: by their folds."""
+        inherits = problem.inherits is None or all(problem.inherits)
+        if solver is not Solver.TWO_BONE or len(self.lengths) > 2 or not inherits:
+            return _in_space(self, problem, solver)
+        found, clear = _in_plane(self, problem)
+        others, given = clear == False, (self, problem, solver)  # noqa: E712 - of an array as of a single one
+        return self.do.redone(_in_space, others, given, found) if self.do.any(others) else found
 
 
 def _nested(array: Floats) -> Nested:
     """Return an array (..., B) as nested lists of arrays (B,)."""
     return array if array.ndim == 1 else list(map(_nested, array))
-
-
-def _are_frames(do: Numbers, frames: Sequence[Frame]) -> Number:
-    """Return whether the frames of chains are finite and have X and Z axes."""
-    if do is MANY:
-        every: Floats = np.array(frames)
-        return np.isfinite(every).all(axis=(0, 1, 2)) & ((every[:, :, ::2] ** 2).sum(axis=1) > 0.25).all(axis=(0, 1))
-    found = True
-    for (xx, yx, zx), (xy, yy, zy), (xz, yz, zz) in frames:
-        x, z = xx * xx + xy * xy + xz * xz, zx * zx + zy * zy + zz * zz
-        found = found and min(x, z) > 0.25 and isfinite(x + z + (yx + yy + yz))
-    return found
-
-
-def solved(chain: Chain, problem: Problem, solver: Solver | None) -> Bent:
-    """Return the solution of valid chains by a solver; None: by their folds."""
-    inherits = problem.inherits is None or all(problem.inherits)
-    if solver is Solver.TWO_BONE and len(chain.lengths) == 2 and inherits:
-        found, clear = _in_plane(chain, problem)
-        others, given = clear == False, (chain, problem, solver)  # noqa: E712 - of an array as of a single one
-        return chain.do.redone(_in_space, others, given, found) if chain.do.any(others) else found
-    return _in_space(chain, problem, solver)
 
 
 def _in_plane(chain: Chain, problem: Problem) -> tuple[Bent, Number]:
@@ -202,10 +177,11 @@ def _in_plane(chain: Chain, problem: Problem) -> tuple[Bent, Number]:
     These are most: they bend clearly, as in the FK pose. The plane turns to the pole, or as the line to the target
     does, and each bone turns within it.
     """
-    do, (upper, lower), target, reach = chain.do, chain.directions, chain.aim.target, chain.reach(problem)
-    first, second = (length * factor for length, factor in zip(chain.lengths, reach.stretch, strict=True))
+    do, (upper, lower), target = chain.do, chain.directions, chain.aim.target
     across = cross(upper, lower)
     sine, chord, distance = size_of(do, across), size_of(do, chain.tip), size_of(do, target)
+    reach = reachable(do, chain.lengths, distance, chain.aim, problem)
+    first, second = (length * factor for length, factor in zip(chain.lengths, reach.stretch, strict=True))
     clear = (do.least(do.least(sine, chord), distance) > CLEAR) & (do.least(first, second) > CLEAR)
     before, own = over(across, do.most(sine, CLEAR)), over(chain.tip, do.most(chord, CLEAR))
     line = over(target, do.most(distance, CLEAR))
@@ -235,19 +211,24 @@ def _in_plane(chain: Chain, problem: Problem) -> tuple[Bent, Number]:
 
 def _in_space(chain: Chain, problem: Problem, solver: Solver | None) -> Bent:
     """Return the solution of any valid chains, as `solved`."""
-    do, carried, reach = chain.do, chain.carried, chain.reach(problem)
+    do, carried = chain.do, chain.carried
+    reach = reachable(do, chain.lengths, size_of(do, chain.aim.target), chain.aim, problem)
     distance = reach.distance
     lengths = [length * factor for length, factor in zip(chain.lengths, reach.stretch, strict=True)]
-    own, axes, chain_turn, bends_as_fk = aimed(chain, distance, solver)
-    axes, chain_turn = at_pole(chain, axes, chain_turn)
+    own, axes, chain_turn, bends_as_fk, closed = aimed(chain, distance, solver)
+    if chain.aim.pole is not None:
+        axes, chain_turn = at_pole(chain, axes, chain_turn)
     passes: Number = 0
     if solver is Solver.TWO_BONE:
         directions = _two_bone(do, lengths, carried, distance, axes)
     elif solver is Solver.FABRIK:
         directions, passes = _led_by_tip(chain, problem, lengths, distance, own, axes)
-        directions, chain_turn = _rolled(chain, directions, lengths, axes)
+        zero = 0.0 * chain.scale
+        chain_turn = zero + 1.0, zero, zero, zero
     else:
-        mobility = mobility_of(do, chain.lengths, carried, problem.stiffness, problem.bend_lead)
+        mobility = None
+        if problem.bend_lead != 0.0 or (problem.stiffness is not None and np.any(problem.stiffness)):
+            mobility = mobility_of(do, chain.lengths, carried, problem.stiffness, problem.bend_lead)
         if solver is None:
             assert chain.folds is not None
             shares = chain.folds if mobility is None else list(map(shared, chain.folds, chain.frames, mobility))
@@ -261,12 +242,12 @@ def _in_space(chain: Chain, problem: Problem, solver: Solver | None) -> Bent:
             start = flattened(do, turned(chain_turn, start), lengths, axes.line, distance)
         tolerance, most = chain.aim.tolerance, problem.iterations
         directions, passes = solve_directions(do, start, lengths, axes, distance, tolerance, most)
-        if solver is not None:
-            directions, roll = _rolled(chain, directions, lengths, axes)
-            chain_turn = multiply(roll, chain_turn)
+    if chain.aim.pole is not None and solver in (Solver.FABRIK, Solver.EVEN_BEND):
+        directions, roll = _rolled(chain, directions, lengths, axes)
+        chain_turn = multiply(roll, chain_turn)
     # Keep the FK shape exactly: nearly straight, rounding of the distance would show as its square root.
     kept = bends_as_fk & (abs(distance - size_of(do, chain.tip)) <= SAME)
-    kept = reduce(and_, [factor == 1.0 for factor in reach.stretch], kept) | _stays_closed(chain, solver)
+    kept = reduce(and_, [factor == 1.0 for factor in reach.stretch], kept) | closed
     if solver is not Solver.FABRIK and do.any(kept):
         directions = do.choose(kept, turned(chain_turn, chain.directions), directions)
     inherits = None if problem.inherits is None else list(problem.inherits)
@@ -274,7 +255,7 @@ def _in_space(chain: Chain, problem: Problem, solver: Solver | None) -> Bent:
     return bent(chain, reach, axes.line, list(map(matrix_of, turns)), passes)
 
 
-def aimed(chain: Chain, reached: Number, solver: Solver | None) -> tuple[Axes, Axes, Quaternion, Number]:
+def aimed(chain: Chain, reached: Number, solver: Solver | None) -> tuple[Axes, Axes, Quaternion, Number, Number]:
     """Return the axes of chains in their FK pose, and aimed at their targets.
 
     Args:
@@ -285,30 +266,35 @@ def aimed(chain: Chain, reached: Number, solver: Solver | None) -> tuple[Axes, A
 
     Returns:
         The axes in the FK pose; the same turned onto the line to the target, with the bend on the chain's own side; the
-        smallest rotation onto that line; and which chains bend as in the FK pose.
+        smallest rotation onto that line; which chains bend as in the FK pose; and which are closed, tip at root, and
+        have their tip at the target: there is no line then that could aim them, and they keep their pose. Two bones
+        are solved exactly.
     """
     do, side, by_tip = chain.do, chain.side, solver is Solver.FABRIK
     own = chain_axes(do, chain.directions, chain.lengths, chain.frames[0], side if by_tip else None)
-    first = chain.directions[-1]
-    for direction, length in zip(chain.directions[-2::-1], chain.lengths[-2::-1], strict=True):
-        first = do.choose(length > NO_LENGTH, direction, first)
-    if solver is None and side is not None:
-        own = Axes(*side_axes(do, own.line, own.normal, side, first))
-    distance = size_of(do, chain.aim.target)
-    goes = (distance > NO_DISTANCE) > _stays_closed(chain, solver)
+    distance, chord = size_of(do, chain.aim.target), size_of(do, chain.tip)
+    natural, kept = own.bend, distance >= 0.0
+    if side is not None and not by_tip:
+        first = chain.directions[-1]
+        for direction, skipped in zip(chain.directions[-2::-1], chain.carried[-2::-1], strict=True):
+            first = do.choose(skipped, first, direction)
+        if solver is None:
+            own = Axes(*side_axes(do, own.line, own.normal, side, first))
+            natural = own.bend
+        else:
+            natural, kept, _ = side_bend(do, own.line, own.bend, side, first, chord, reached)
+    closed = (chord < STRAIGHT) & (solver is not Solver.TWO_BONE)
+    if do.any(closed):
+        closed = closed & (size_of(do, minus(chain.aim.target, chain.tip)) <= chain.aim.tolerance)
+    goes = (distance > NO_DISTANCE) > closed
     line = either(do, goes, over(chain.aim.target, do.most(distance, NO_DISTANCE)), own.line)
     aim = between(do, own.line, line, own.normal)
-    natural, kept = own.bend, distance >= 0.0
-    if side is not None and solver is not None and not by_tip:
-        natural, kept, _ = side_bend(do, own.line, own.bend, side, first, size_of(do, chain.tip), reached)
     bend = unit_of(do, reject(rotate(aim, natural), line))
-    return own, Axes(line, bend, cross(bend, line)), aim, kept
+    return own, Axes(line, bend, cross(bend, line)), aim, kept, closed
 
 
 def at_pole(chain: Chain, axes: Axes, chain_turn: Quaternion) -> tuple[Axes, Quaternion]:
-    """Return axes and rotation of `aimed` chains, with those that have poles rolled to them."""
-    if chain.aim.pole is None:
-        return axes, chain_turn
+    """Return axes and rotation of `aimed` chains, rolled to their poles."""
     do, line = chain.do, axes.line
     bend = pole_bend(do, chain.aim.pole, line, axes.bend)
     if do.any(chain.aim.pole_angle):
@@ -316,18 +302,6 @@ def at_pole(chain: Chain, axes: Axes, chain_turn: Quaternion) -> tuple[Axes, Qua
     bend = unit_of(do, reject(bend, line))
     chain_turn = multiply(between(do, axes.bend, bend, line), chain_turn)
     return Axes(line, bend, cross(bend, line)), chain_turn
-
-
-def _stays_closed(chain: Chain, solver: Solver | None) -> Number:
-    """Return which chains are closed, tip at root, and have their tip at the target: they keep their pose.
-
-    Between root and target there is no line then that could aim the chain. Two bones are solved exactly.
-    """
-    do, tip = chain.do, chain.tip
-    closed = size_of(do, tip) < STRAIGHT
-    if solver is Solver.TWO_BONE or not do.any(closed):
-        return closed != closed
-    return closed & (size_of(do, minus(chain.aim.target, tip)) <= chain.aim.tolerance)
 
 
 def bent(chain: Chain, reach: Reach, line: Vector, turns: list[Matrix], passes: Number) -> Bent:
@@ -375,15 +349,12 @@ def _rolled(
 ) -> tuple[list[Vector], Quaternion]:
     """Return directions rolled about the line to the target so that they bend to the pole, and the roll."""
     do, zero = chain.do, 0.0 * chain.scale
-    roll = zero + 1.0, zero, zero, zero
-    if chain.aim.pole is None:
-        return directions, roll
     tip = tip_of(directions, lengths)
     line = either(do, size_of(do, tip) > NO_CHORD, unit_of(do, tip), axes.line)
     side = reject(centroid(joints_of(directions, lengths), lengths), line)
     turn = between(do, unit_of(do, side), unit_of(do, reject(axes.bend, line)), line)
     # Far beyond its length, a stretched chain is straight to within the rounding of its joints.
-    roll = do.choose(size_of(do, side) > STRAIGHT * do.most(size_of(do, tip), 1.0), turn, roll)
+    roll = do.choose(size_of(do, side) > STRAIGHT * do.most(size_of(do, tip), 1.0), turn, (zero + 1.0, zero, zero, zero))
     return turned(roll, directions), roll
 
 

@@ -5,7 +5,7 @@ All lengths here are fractions of the chain's length.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import repeat
 from typing import NamedTuple
@@ -41,8 +41,9 @@ class Aim(NamedTuple):
         poles = none if goal.pole is None else lists_of(goal.pole, index)
         rotations = none if goal.rotation is None else map(frame_of_rows, lists_of(goal.rotation, index))
         angle = 0.0 if goal.pole_angle is None else goal.pole_angle
-        numbers = [angle, problem.softness, problem.push_limit, problem.tolerance]
-        angles, *settings = (_numbers(value, index) for value in numbers)
+        every = (angle, problem.softness, problem.push_limit, problem.tolerance)
+        numbers = [np.asarray(value, dtype=np.float64) for value in every]
+        angles, *settings = (each[index].tolist() if each.ndim else repeat(each.item()) for each in numbers)
         return map(cls, lists_of(goal.target, index), poles, angles, rotations, *settings)
 
 
@@ -50,12 +51,6 @@ def lists_of(array: Floats, index: list[int] | Ints) -> list[Nested]:
     """Return the rows of chosen members as plain floats."""
     rows: list[Nested] = np.asarray(array, dtype=np.float64)[index].tolist()
     return rows
-
-
-def _numbers(value: float | Floats, index: Ints) -> Iterable[float]:
-    """Return a setting of the members `index` (k,), given for all of them or for each."""
-    each = np.asarray(value, dtype=np.float64)
-    return each[index].tolist() if each.ndim else repeat(each.item())
 
 
 def frame_of_rows(rows: Sequence[Sequence[float]]) -> Frame:
