@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from .bodies import search_from
-from .free.axes import tip_of
+from .free.axes import joints_of
 from .free.bend_shares import mobility_of, shared
 from .free.chains import Bent, Chain, aimed, at_pole, bent, write
 from .free.folds import Legs, place_of
@@ -100,7 +100,7 @@ def _folded(
         return turns, angles
 
     def tip_at(turns: list[Quaternion]) -> Vector:
-        return tip_of(list(map(rotate, turns, chain.directions)), lengths)
+        return joints_of(list(map(rotate, turns, chain.directions)), lengths)[-1]
 
     place = place_of(do, lambda place: size_of(do, tip_at(turned_at(place)[0])) - reach.distance)
     turns, angles = turned_at(place)

@@ -210,7 +210,7 @@ class Solution:
             joints=np.array(problem.joints, dtype=np.float64),
             rotations=np.full((members, bones, 3, 3), np.eye(3)),
             stretch=np.ones((members, bones)),
-            error=np.full((members, len(problem.goals)) if problem.others else members, np.nan),
+            error=np.full((members, 1 + len(problem.others)) if problem.others else members, np.nan),
             status=np.full(members, Status.INVALID, dtype=np.int8),
             iterations=np.zeros(members, dtype=np.int64),
             at_limit=np.zeros((members, bones), dtype=bool),
@@ -258,10 +258,9 @@ def path_of(parents: Sequence[int], bone: int) -> tuple[int, ...]:
     return tuple(found[::-1])
 
 
-def checked_shape(problem: Problem) -> tuple[int, int]:
-    """Return the numbers of bones and of members, or raise ValueError naming what does not fit."""
-    shape = np.shape(problem.joints)
-    goals = problem.goals
+def check_input(problem: Problem) -> None:
+    """Raise ValueError, naming what does not fit or is outside its range, if there is anything."""
+    shape, goals, limits = np.shape(problem.joints), problem.goals, problem.limits
     if len(shape) != 3 or shape[2] != 3 or shape[1] < 1 + len(goals):
         ends = f"{len(goals)}" if len(goals) > 1 else "1"
         raise ValueError(f"joints must have the shape (B, n+{ends}, 3) with n of at least 1, not {shape}")
@@ -276,16 +275,18 @@ def checked_shape(problem: Problem) -> tuple[int, int]:
         ("parents", problem.parents, (bones,)),
         ("stiffness", problem.stiffness, (bones, 3)),
     ]
+    softness, push_limit, tolerance = map(np.asarray, (problem.softness, problem.push_limit, problem.tolerance))
+    settings = [("softness", softness), ("push_limit", push_limit), ("tolerance", tolerance)]
     for e, goal in enumerate(goals):
         name = f"others[{e - 1}]" if e else "goal"
         wanted.append((f"{name}.target", goal.target, (members, 3)))
         wanted.append((f"{name}.pole", goal.pole, (members, 3)))
         wanted.append((f"{name}.rotation", goal.rotation, (members, 3, 3)))
+        settings.append((f"{name}.pole_angle", goal.pole_angle))
         if goal.segment is not None and not 0 <= goal.segment < bones:
             raise ValueError(f"{name}.segment must be the index of one of the {bones} bones, not {goal.segment}")
         if not (np.isfinite(goal.weight) and goal.weight > 0.0):
             raise ValueError(f"{name}.weight must be greater than 0, not {goal.weight}")
-    limits = problem.limits
     if limits is not None:
         wanted += [
             ("limits.rest", limits.rest, (members, bones, 3, 3) if np.ndim(limits.rest) == 4 else (bones, 3, 3)),
@@ -296,37 +297,25 @@ def checked_shape(problem: Problem) -> tuple[int, int]:
     for name, array, expected in wanted:
         if array is not None and np.shape(array) != expected:
             raise ValueError(f"{name} must have the shape {expected} to go with the joints, not {np.shape(array)}")
-    if limits is not None:
-        check_ranges(limits)
-    if problem.parents is not None and (np.asarray(problem.parents) >= np.arange(bones)).any():
-        raise ValueError("parents must name an earlier bone for each bone, or -1")
-    _check_settings(problem, members)
-    return bones, members
-
-
-def _check_settings(problem: Problem, members: int) -> None:
-    """Raise ValueError, naming the setting, if one is not valid."""
-    stiffness = problem.stiffness
-    if stiffness is not None and not ((np.asarray(stiffness) >= 0.0) & (np.asarray(stiffness) < 1.0)).all():
-        raise ValueError("stiffness must be at least 0 and less than 1")
-    if not -1.0 <= problem.bend_lead <= 1.0:
-        raise ValueError("bend_lead must be between -1 and 1")
-    per_member = [
-        *(("goal.pole_angle", goal.pole_angle) for goal in problem.goals),
-        *((name, getattr(problem, name)) for name in ("softness", "push_limit", "tolerance")),
-    ]
-    for name, value in per_member:
+    for name, value in settings:
         if value is not None and np.shape(value) not in ((), (members,)):
             raise ValueError(f"{name} must be one number or have the shape ({members},), not {np.shape(value)}")
-    if ((np.asarray(problem.softness) < 0) | (np.asarray(problem.softness) > 1)).any():
-        raise ValueError("softness must be between 0 and 1")
-    if (np.asarray(problem.push_limit) < 0).any() or (np.asarray(problem.tolerance) < 0).any():
-        raise ValueError("push_limit and tolerance must not be negative")
-    if problem.iterations < 0:
-        raise ValueError("iterations must not be negative")
-    weights = problem.stretch_weights
-    if weights is not None and not (np.isfinite(weights).all() and (np.asarray(weights) >= 0).all()):
-        raise ValueError("stretch_weights must be finite and not negative")
+    parents = np.asarray(-1 if problem.parents is None else problem.parents)
+    stiffness = np.asarray(0.0 if problem.stiffness is None else problem.stiffness)
+    weights = np.asarray(1.0 if problem.stretch_weights is None else problem.stretch_weights)
+    for is_right, rule in (
+        ((parents < np.arange(bones)).all(), "parents must name an earlier bone for each bone, or -1"),
+        (((stiffness >= 0.0) & (stiffness < 1.0)).all(), "stiffness must be at least 0 and less than 1"),
+        (-1.0 <= problem.bend_lead <= 1.0, "bend_lead must be between -1 and 1"),
+        (not ((softness < 0.0) | (softness > 1.0)).any(), "softness must be between 0 and 1"),
+        (not ((push_limit < 0.0).any() or (tolerance < 0.0).any()), "push_limit and tolerance must not be negative"),
+        (problem.iterations >= 0, "iterations must not be negative"),
+        ((np.isfinite(weights) & (weights >= 0.0)).all(), "stretch_weights must be finite and not negative"),
+    ):
+        if not is_right:
+            raise ValueError(rule)
+    if limits is not None:
+        check_ranges(limits)
 
 
 def check_ranges(limits: Limits) -> None:

@@ -15,7 +15,7 @@ from .limb.two_bones import Hinge, unfollowed_by
 from .maths.numbers import MANY, members
 from .maths.vectors import size_of
 from .planar import laid_flat, lifted
-from .problem import Floats, Goal, OutOfReach, Problem, Solution, Solver, checked_shape
+from .problem import Floats, Goal, OutOfReach, Problem, Solution, Solver, check_input
 
 LARGE = 32_000_000
 """Bytes; a little less than the largest block to which glibc's malloc adapts."""
@@ -49,7 +49,7 @@ def check(problem: Problem) -> Known | None:
     """
     if problem.is_free:
         return None
-    checked_shape(problem)
+    check_input(problem)
     return known_of(problem)
 
 
@@ -68,7 +68,7 @@ def solve(problem: Problem, known: Known | None = None) -> Solution:
             requested for chains without exactly two segments that have length.
     """
     if known is None:
-        checked_shape(problem)
+        check_input(problem)
     if len(problem.joints) >= CROWD:
         keep_freed_memory()
     if not problem.is_free:
@@ -144,8 +144,8 @@ def pole_angle(
         ValueError: if shapes do not fit together.
     """
     problem = Problem(joints, frames, Goal(target, pole), bend_side=bend_side)
-    _, count = checked_shape(problem)
-    angles = np.zeros(count)
+    check_input(problem)
+    angles = np.zeros(len(problem.joints))
     if hinge is not None:
         # Where a hinge is bent, it decides the direction of the bend.
         rolls = unfollowed_by(np.asarray(joints), np.asarray(frames), hinge)

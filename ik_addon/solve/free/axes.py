@@ -50,11 +50,6 @@ def joints_of(directions: Sequence[Vector], lengths: Sequence[Number]) -> list[V
     return joints
 
 
-def tip_of(directions: Sequence[Vector], lengths: Sequence[Number]) -> Vector:
-    """Return the end of a chain that starts at 0."""
-    return joints_of(directions, lengths)[-1]
-
-
 def centroid(joints: Sequence[Vector], lengths: Sequence[Number]) -> Vector:
     """Return the centroid of a chain as a curve; the lengths add up to 1."""
     x = y = z = 0.0

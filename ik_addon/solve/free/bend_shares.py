@@ -25,7 +25,7 @@ from ..maths.numbers import Number, Numbers
 from ..maths.turns import about, rotate
 from ..maths.vectors import Vector, cross, dot, either, minus, plus, size_of, times
 from ..problem import Floats
-from .axes import Axes, Frame, chain_axes, tip_of
+from .axes import Axes, Frame, chain_axes, joints_of
 from .even_bend import first_guess
 
 STEPS = 12
@@ -111,7 +111,7 @@ def shared_guess(
         return first_guess(do, directions, parts, own, own, asked)
 
     def reach_of(found: Sequence[Vector]) -> Number:
-        return size_of(do, tip_of(found, parts))
+        return size_of(do, joints_of(found, parts)[-1])
 
     # Where no even bend is at the distance, later passes go on from the shares of the nearest one.
     bendable = abs(reach_of(even(wanted)) - wanted) <= MISSED

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..maths.frames import Matrix, product_back
+from ..maths.frames import Matrix, product_back, seen
 from ..maths.numbers import MANY, ONE, Nested, Number, Numbers
 from ..maths.turns import Quaternion, about, between, matrix_of, multiply, rotate, turned
 from ..maths.vectors import Vector, cross, dot, either, minus, over, plus, reject, size_of, times, unit_of
@@ -30,7 +30,6 @@ from .axes import (
     joints_of,
     pole_bend,
     side_bend,
-    tip_of,
     triangle,
 )
 from .bend_shares import mobility_of, shared, shared_guess
@@ -130,7 +129,7 @@ class Chain(NamedTuple):
         """Whether it can be solved; if not, it may hold anything, even NaN."""
         do, aim, vectors = self.do, self.aim, [self.aim.target, self.aim.pole, self.side, *(self.folds or ())]
         with np.errstate(all="ignore"):
-            measure = self.scale + aim.pole_angle + aim.softness + sum(dot(v, v) for v in vectors if v is not None)
+            measure = self.scale + aim.pole_angle + aim.softness + sum(size_of(do, v) for v in vectors if v is not None)
             is_valid = do.isfinite(measure) & (self.scale > 1e-100) & (aim.push_limit + aim.tolerance >= 0.0)
             for (xx, yx, zx), (xy, yy, zy), (xz, yz, zz) in self.frames:
                 # Finite, and with X and Z axes.
@@ -233,7 +232,7 @@ def _in_space(chain: Chain, problem: Problem, solver: Solver | None) -> Bent:
             assert chain.folds is not None
             shares = chain.folds if mobility is None else list(map(shared, chain.folds, chain.frames, mobility))
             start, bends_as_fk = folded(do, chain.directions, lengths, carried, shares, distance)
-            back = between(do, unit_of(do, tip_of(start, lengths)), own.line, own.normal)
+            back = between(do, unit_of(do, joints_of(start, lengths)[-1]), own.line, own.normal)
             start = flattened(do, turned(multiply(chain_turn, back), start), lengths, axes.line, distance)
         elif mobility is None:
             start = first_guess(do, chain.directions, lengths, own, axes, distance)
@@ -309,8 +308,7 @@ def bent(chain: Chain, reach: Reach, line: Vector, turns: list[Matrix], passes: 
     do, joints = chain.do, [times(line, reach.push)]
     # From the rotations, not the directions: bones without length are where the bones before them carry them.
     for turn, rest, length, factor in zip(turns, chain.directions, chain.lengths, reach.stretch, strict=True):
-        x, y, z = turn
-        joints.append(plus(joints[-1], times((dot(x, rest), dot(y, rest), dot(z, rest)), length * factor)))
+        joints.append(plus(joints[-1], times(seen(turn, rest), length * factor)))
     error = size_of(do, minus(chain.aim.target, joints[-1]))
     status = status_of(do, error <= chain.aim.tolerance, reach.shortfall, chain.aim.tolerance, Status.NOT_CONVERGED)
     return Bent(turns, joints, reach.stretch, error * chain.scale, status, passes)
@@ -349,12 +347,14 @@ def _rolled(
 ) -> tuple[list[Vector], Quaternion]:
     """Return directions rolled about the line to the target so that they bend to the pole, and the roll."""
     do, zero = chain.do, 0.0 * chain.scale
-    tip = tip_of(directions, lengths)
+    tip = joints_of(directions, lengths)[-1]
     line = either(do, size_of(do, tip) > NO_CHORD, unit_of(do, tip), axes.line)
     side = reject(centroid(joints_of(directions, lengths), lengths), line)
     turn = between(do, unit_of(do, side), unit_of(do, reject(axes.bend, line)), line)
     # Far beyond its length, a stretched chain is straight to within the rounding of its joints.
-    roll = do.choose(size_of(do, side) > STRAIGHT * do.most(size_of(do, tip), 1.0), turn, (zero + 1.0, zero, zero, zero))
+    roll = do.choose(
+        size_of(do, side) > STRAIGHT * do.most(size_of(do, tip), 1.0), turn, (zero + 1.0, zero, zero, zero)
+    )
     return turned(roll, directions), roll
 
 
@@ -365,7 +365,7 @@ def _led_by_tip(
     do, start, target = chain.do, chain.directions, times(axes.line, distance)
     aside = [1.0 - dot(direction, own.line) ** 2 for direction in start]
     lean = sum(length * square for length, square in zip(chain.lengths, aside, strict=True))
-    tip = tip_of(start, lengths)
+    tip = joints_of(start, lengths)[-1]
     way = minus(tip, target)
     share = fabrik.folding(do, lean, dot(way, own.line), size_of(do, reject(way, own.line)))
     if do.any(share):
@@ -380,7 +380,7 @@ def _led_by_tip(
         return found, used
     now = chain_axes(do, found, [length / whole for length in lengths], chain.frames[0])
     pushed = first_guess(do, found, lengths, now, now, distance, bow=False)
-    off = abs(size_of(do, tip_of(pushed, lengths)) - distance) > tolerance
+    off = abs(size_of(do, joints_of(pushed, lengths)[-1]) - distance) > tolerance
     if do.any(off):
         pushed = do.choose(off, first_guess(do, found, lengths, now, now, distance), pushed)
     more = solve_directions(do, pushed, lengths, axes, distance, tolerance, problem.iterations, passes + 1)

@@ -22,7 +22,7 @@ from ..maths.frames import applied, seen
 from ..maths.numbers import MANY, Number, Numbers
 from ..maths.turns import between, turned
 from ..maths.vectors import Vector, cross, dot, either, plus, reject, size_of, times, unit_of
-from .axes import Axes, tip_of, triangle
+from .axes import Axes, joints_of, triangle
 from .fabrik import FINEST, pass_once
 
 STEPS = 12
@@ -100,19 +100,6 @@ def _pull_of(do: Numbers, bones: Sequence[Bone], chord: Number, wanted: Number, 
     return pull
 
 
-def _bowed(do: Numbers, bones: Sequence[Bone], chord: Number, wanted: Number, changes: Number) -> list[Bone]:
-    """Return the bones bent like an arc, where chains change at all."""
-    give = sum(part * (1.0 - x * x) for (x, _, _), part, _ in bones)
-    give = give.sum(axis=0) if do is MANY else give
-    kick = do.where((give < STIFF) & (chord < FOLDED), KICK, 0.0)
-    turn = do.where(changes, do.most(arc_of(do, wanted) - arc_of(do, chord), kick), 0.0)
-    found: list[Bone] = []
-    for (x, y, z), part, place in bones:
-        cosine, sine = do.cos(turn * place), do.sin(turn * place)
-        found.append(((x * cosine + y * sine, y * cosine - x * sine, z), part, place))
-    return found
-
-
 REACHING = 1
 """The pass that is done by FABRIK; the one before it and those after it are Newton's."""
 PATIENCE = 24
@@ -146,7 +133,7 @@ def first_guess(
         bow: False: a chain that must get shorter is pushed along its line, which bends most where it is bent.
     """
     whole, end = sum(lengths), 0.0
-    chord, wanted = size_of(do, tip_of(directions, lengths)) / whole, distance / whole
+    chord, wanted = size_of(do, joints_of(directions, lengths)[-1]) / whole, distance / whole
     given: list[Bone] = []
     for direction, length in zip(directions, lengths, strict=True):
         end = end + length
@@ -160,7 +147,13 @@ def first_guess(
     changes, pull = abs(chord - wanted) > SLACK, 0.0 * whole
     if do.any(changes):
         if bow:
-            bones = _bowed(do, bones, chord, wanted, changes)
+            give = sum(part * (1.0 - x * x) for (x, _, _), part, _ in bones)
+            give = give.sum(axis=0) if do is MANY else give
+            kick = do.where((give < STIFF) & (chord < FOLDED), KICK, 0.0)
+            turn = do.where(changes, do.most(arc_of(do, wanted) - arc_of(do, chord), kick), 0.0)
+            for i, ((x, y, z), part, at) in enumerate(bones):
+                cosine, sine = do.cos(turn * at), do.sin(turn * at)
+                bones[i] = (x * cosine + y * sine, y * cosine - x * sine, z), part, at
         pull = do.where(changes, _pull_of(do, bones, chord, wanted, LEAST if bow else FARTHER), 0.0)
     guess = []
     for (x, y, z), _, _ in bones:
@@ -224,7 +217,7 @@ def solve_directions(
     """
     tolerance = do.most(tolerance, FINEST * sum(lengths))
     found, used = list(start), begun + 0 * distance
-    left = abs(distance - size_of(do, tip_of(found, lengths))) > tolerance
+    left = abs(distance - size_of(do, joints_of(found, lengths)[-1])) > tolerance
     if do.any(left) and begun < iterations:
         given = found, list(lengths), axes, distance, tolerance, iterations, begun
         found, used = do.redone(_passes, left, (do, *given), (found, used))
@@ -242,7 +235,7 @@ def _passes(
     begun: int,
 ) -> tuple[list[Vector], Number]:
     """Return the directions after the passes of `solve_directions`, and their number."""
-    used, step, tip = begun + 0 * distance, 1.0 + 0 * distance, tip_of(directions, lengths)
+    used, step, tip = begun + 0 * distance, 1.0 + 0 * distance, joints_of(directions, lengths)[-1]
     for done in range(begun, iterations):
         left = abs(distance - size_of(do, tip)) > tolerance
         if not do.any(left):
@@ -254,7 +247,7 @@ def _passes(
             found, end, step = _pulled(do, directions, lengths, tip, distance, step)
         else:
             found = _constructed(do, lengths, axes, distance)
-            end = tip_of(found, lengths)
+            end = joints_of(found, lengths)[-1]
         directions, tip = do.choose(left, (found, end), (directions, tip))
         used = used + left
     return directions, used
@@ -262,7 +255,7 @@ def _passes(
 
 def _turned_to_line(do: Numbers, directions: Sequence[Vector], lengths: Sequence[Number], axes: Axes) -> list[Vector]:
     """Return the directions of a chain turned as a whole to have its tip on its line."""
-    end = tip_of(directions, lengths)
+    end = joints_of(directions, lengths)[-1]
     tip = unit_of(do, end)
     turn = between(do, tip, axes.line, unit_of(do, reject(axes.normal, tip)))
     clear = size_of(do, end) > NO_CHORD
@@ -284,12 +277,12 @@ def _pulled(
     """
     line = unit_of(do, tip)
     give = [reject(line, direction) for direction in directions]
-    speed = tip_of(give, lengths)
+    speed = joints_of(give, lengths)[-1]
     along, square, shortfall = dot(tip, speed), dot(speed, speed), distance * distance - dot(tip, tip)
     pull = shortfall / do.most(along + do.sqrt(do.most(along * along + square * shortfall, 0.0)), 1e-30)
     size = step * do.least(do.most(pull, -1.0), 1.0)
     tried = [unit_of(do, plus(direction, times(way, size))) for direction, way in zip(directions, give, strict=True)]
-    end = tip_of(tried, lengths)
+    end = joints_of(tried, lengths)[-1]
     better = abs(distance - size_of(do, end)) < abs(distance - size_of(do, tip))
     tried, end = do.choose(better, (tried, end), (directions, tip))
     return tried, end, do.where(better, do.least(2.0 * step, 1.0), step / 2.0)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from ..maths.numbers import Number, Numbers
 from ..maths.vectors import Vector, either, minus, plus, size_of, times
-from .axes import joints_of, tip_of
+from .axes import joints_of
 
 PASSES = 12
 """Passes after which `even_bend` removes the remaining error."""
@@ -67,7 +67,7 @@ def reach(
         Directions, number of passes, and whether the tip is still farther off than the tolerance.
     """
     found = list(directions)
-    tip, used = tip_of(found, lengths), 0 * tolerance
+    tip, used = joints_of(found, lengths)[-1], 0 * tolerance
     for done in range(passes + 1):
         left = size_of(do, minus(target, tip)) > tolerance
         if done == passes or not do.any(left):
