@@ -77,7 +77,7 @@ def _folded(
     reach = reachable(do, chain.lengths, size_of(do, chain.aim.target), chain.aim, problem)
     own, axes, chain_turn, _, _ = aimed(chain, reach.distance, None)
     if chain.aim.pole is not None:
-        axes, chain_turn = at_pole(chain, axes, chain_turn)
+        axes, chain_turn = at_pole(chain, chain.aim.pole, axes, chain_turn)
     mobility = mobility_of(do, chain.lengths, carried, problem.stiffness, problem.bend_lead)
     assert chain.folds is not None
     shares = chain.folds if mobility is None else list(map(shared, chain.folds, chain.frames, mobility))

@@ -275,8 +275,8 @@ def check_input(problem: Problem) -> None:
         ("parents", problem.parents, (bones,)),
         ("stiffness", problem.stiffness, (bones, 3)),
     ]
-    softness, push_limit, tolerance = map(np.asarray, (problem.softness, problem.push_limit, problem.tolerance))
-    settings = [("softness", softness), ("push_limit", push_limit), ("tolerance", tolerance)]
+    settings = [(name, getattr(problem, name)) for name in ("softness", "push_limit", "tolerance")]
+    softness, push_limit, tolerance = (np.asarray(value) for _, value in settings)
     for e, goal in enumerate(goals):
         name = f"others[{e - 1}]" if e else "goal"
         wanted.append((f"{name}.target", goal.target, (members, 3)))

@@ -21,12 +21,12 @@ from ...core.skeleton import ROUNDING
 from ...solve import Goal, Limits, OutOfReach, Problem, Solver, Status, solve
 from ...solve.bodies import Alone, begin_on_side, free_pose
 from ...solve.free.chains import Bent, Chain
-from ...solve.free.reach import Aim, frame_of_rows
+from ...solve.free.reach import Aim
 from ...solve.legs import can_fold
 from ...solve.limb.limb import KnownLimbs, Member, Solved, solved_limb
-from ...solve.maths.frames import Frame, applied, back_product, product, product_back
 from ...solve.maths.numbers import ONE
 from ...solve.maths.rotations import is_straight, quaternion_of
+from ...solve.maths.turns import Frame, applied, back_product, product, transposed
 from ...solve.maths.vectors import Vector, minus, norm, plus, times, unit
 from ...solve.problem import Floats
 from ..plan.groups import Shape, Wave
@@ -123,8 +123,8 @@ class LoneWave:
                 Lone(
                     [affine_of(offset) for offset in skeleton.offsets[bones].tolist()],
                     modes,
-                    frame_of_rows(skew.tolist()) if skew.any() else None,
-                    [frame_of_rows(rest) for rest in skeleton.joint_rests[bones].tolist()],
+                    transposed(skew.tolist()) if skew.any() else None,
+                    [transposed(rest) for rest in skeleton.joint_rests[bones].tolist()],
                     own.bend_side if any(own.bend_side) else None,
                     own.bends_both_ways,
                     list(own.folds) if any(map(any, own.folds)) else None,
@@ -187,7 +187,7 @@ class LoneInFK:
             if rigid is None:
                 return None
             root = rigid
-        skew = None if lone.skew is None else product_back(product(root, lone.skew), root)
+        skew = None if lone.skew is None else product(product(root, lone.skew), transposed(root))
         poses: list[Affine] = []
         frames: list[Frame] = []
         kept: list[Frame] = []
@@ -200,7 +200,7 @@ class LoneInFK:
             if frame is None:
                 return None
             turn = (x, y, z) if sizes[i] == _UNSCALED else (unit(x), unit(y), unit(z))
-            own = product_back(turn, frame)
+            own = product(turn, transposed(frame))
             kept.append(own if i == 0 else product(own, frames[-1]))
             frames.append(frame)
         x, y, z, place = poses[-1]
@@ -254,7 +254,7 @@ class LoneInFK:
             start = self._turned_to_side(self._problem, aim) if self._begins_on_side else None
             found = self._alone.solved(self._problem, (aim,), is_first_attempt=hurried, turns=start)
             return self._output(aim, found.frames, found, found.at_limit)
-        rows = [tuple(zip(*frame, strict=True)) for frame in self.frames]
+        rows = list(map(transposed, self.frames))
         free = Chain.of(ONE, self.joints, rows, aim, self.bend_side, self.folds)
         settings = self.whole.settings
         solver = next(solver for solver, suits in free.kinds(settings.solver, True) if suits)

@@ -13,8 +13,9 @@ import numpy as np
 
 from ...core.channels import Row
 from ...core.skeleton import flat_inverse, inverse
-from ...solve.free.reach import Aim, frame_of_rows
+from ...solve.free.reach import Aim
 from ...solve.maths.products import applied, lengths_of, times
+from ...solve.maths.turns import transposed
 from ...solve.problem import Bools, Floats, Ints
 from ..plan.chain_plan import ChainPlan
 from ..plan.groups import Wave
@@ -209,7 +210,7 @@ class _Poses:
         channels, basis = self.rows[0, wave.rows].tolist(), self._basis[0, wave.rows].tolist()
         targets, settings = goals.target[0, :, 0].tolist(), goals.settings[0, :, 0].tolist()
         poles = goals.pole[0, :, 0].tolist() if wave.shape.poles[0] else repeat(None)
-        rotations = map(frame_of_rows, goals.rotation[0, :, 0].tolist()) if wave.shape.turns[0] else repeat(None)
+        rotations = map(transposed, goals.rotation[0, :, 0].tolist()) if wave.shape.turns[0] else repeat(None)
         chains, reaches = wave.chains[:, 0].tolist(), wave.reaches[:, 0].tolist()
         parents, loose = plan.skeleton.parents[wave.bones[:, 0]].tolist(), wave.loose[:, 0].tolist()
         solved: list[Output] = []

@@ -17,16 +17,13 @@ from functools import reduce
 from typing import NamedTuple
 
 from ..maths.numbers import Number, Numbers, Pair
-from ..maths.turns import Quaternion, between, multiply, rotate
+from ..maths.turns import Matrix, Quaternion, between, multiply, rotate
 from ..maths.vectors import Vector, cross, dot, either, minus, plus, reject, size_of, times, unit_of
 
 STRAIGHT = 1e-5
 """A chain that leaves its line by less than this fraction of its length counts as straight: it could be rounding."""
 ALONG = 1e-3
 """A bend side with less than this across the line of the chain counts as none."""
-
-Frame = Sequence[Sequence[Number]]
-"""The orientation of a bone, row by row."""
 
 
 class Axes(NamedTuple):
@@ -59,7 +56,7 @@ def centroid(joints: Sequence[Vector], lengths: Sequence[Number]) -> Vector:
     return x, y, z
 
 
-def hinge(do: Numbers, frame: Frame, direction: Vector) -> Vector:
+def hinge(do: Numbers, frame: Matrix, direction: Vector) -> Vector:
     """Return the unit axis, perpendicular to a unit direction, about which a straight bone bends.
 
     It is the X axis of its frame; where X lies along the direction, it is the axis about which a positive rotation
@@ -71,7 +68,7 @@ def hinge(do: Numbers, frame: Frame, direction: Vector) -> Vector:
 
 
 def chain_axes(
-    do: Numbers, directions: Sequence[Vector], lengths: Sequence[Number], root: Frame, side: Vector | None = None
+    do: Numbers, directions: Sequence[Vector], lengths: Sequence[Number], root: Matrix, side: Vector | None = None
 ) -> Axes:
     """Return the axes of chains, with sensible choices for straight and for closed ones.
 
@@ -104,7 +101,7 @@ def chain_axes(
     return Axes(line, bend, cross(bend, line))
 
 
-def _closed_axes(do: Numbers, joints: Sequence[Vector], middle: Vector, root: Frame) -> tuple[Vector, Vector]:
+def _closed_axes(do: Numbers, joints: Sequence[Vector], middle: Vector, root: Matrix) -> tuple[Vector, Vector]:
     """Return line and bend of chains whose tip is at their root, by the area that they enclose."""
     away = joints[0]
     for joint in reversed(joints[1:]):
@@ -158,7 +155,7 @@ def bone_rotations(
     chain_turn: Quaternion,
     rest: Sequence[Vector],
     solved: Sequence[Vector],
-    frames: Sequence[Frame],
+    frames: Sequence[Matrix],
     carried: Sequence[Number],
     inherits: Sequence[bool] | None,
 ) -> list[Quaternion]:

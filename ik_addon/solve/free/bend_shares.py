@@ -22,10 +22,10 @@ from math import pi
 import numpy as np
 
 from ..maths.numbers import Number, Numbers
-from ..maths.turns import about, rotate
+from ..maths.turns import Matrix, about, rotate
 from ..maths.vectors import Vector, cross, dot, either, minus, plus, size_of, times
 from ..problem import Floats
-from .axes import Axes, Frame, chain_axes, joints_of
+from .axes import Axes, chain_axes, joints_of
 from .even_bend import first_guess
 
 STEPS = 12
@@ -74,7 +74,7 @@ def mobility_of(
     return found
 
 
-def shared(vector: Vector, frame: Frame, mobility: Vector) -> Vector:
+def shared(vector: Vector, frame: Matrix, mobility: Vector) -> Vector:
     """Return a rotation vector scaled by the mobility about the axes of a bone."""
     (a, b, c), (d, e, f), (g, h, i) = frame
     (x, y, z), (p, q, r) = vector, mobility
@@ -89,7 +89,7 @@ def shared_guess(
     carried: Sequence[Number],
     own: Axes,
     distance: Number,
-    frames: Sequence[Frame],
+    frames: Sequence[Matrix],
     mobility: Sequence[Vector],
 ) -> list[Vector]:
     """Return directions with the tip at a distance from the root, the turns shared out by mobility.
@@ -180,7 +180,7 @@ def _shared(
     do: Numbers,
     rest: Sequence[Vector],
     turns: Sequence[Vector],
-    frames: Sequence[Frame],
+    frames: Sequence[Matrix],
     mobility: Sequence[Vector],
     equal: Number,
 ) -> list[Vector]:

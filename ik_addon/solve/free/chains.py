@@ -14,16 +14,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..maths.frames import Matrix, product_back, seen
 from ..maths.numbers import MANY, ONE, Nested, Number, Numbers
-from ..maths.turns import Quaternion, about, between, matrix_of, multiply, rotate, turned
+from ..maths.turns import (
+    Frame,
+    Matrix,
+    Quaternion,
+    about,
+    between,
+    matrix_of,
+    multiply,
+    product,
+    rotate,
+    seen,
+    transposed,
+    turned,
+)
 from ..maths.vectors import Vector, cross, dot, either, minus, over, plus, reject, size_of, times, unit_of
 from ..problem import Floats, Ints, Problem, Solution, Solver, Status
 from . import fabrik
 from .axes import (
     STRAIGHT,
     Axes,
-    Frame,
     bone_rotations,
     centroid,
     chain_axes,
@@ -50,7 +61,7 @@ SAME = 1e-12
 class Bent(NamedTuple):
     """The solution of chains; see `Solution`."""
 
-    turns: list[Matrix]
+    turns: list[Frame]
     """How the frames turn from FK."""
     joints: list[Vector]
     """Relative to where the root was, in chain lengths."""
@@ -74,7 +85,7 @@ class Chain(NamedTuple):
     """Which bones have no length and follow the bone before them."""
     tip: Vector
     """Where its tip is in the FK pose."""
-    frames: Sequence[Frame]
+    frames: Sequence[Matrix]
     aim: Aim
     """Relative to the root, in chain lengths."""
     side: Vector | None
@@ -108,7 +119,7 @@ class Chain(NamedTuple):
         cls,
         do: Numbers,
         joints: Sequence[Sequence[Number]],
-        frames: Sequence[Frame],
+        frames: Sequence[Matrix],
         aim: Aim,
         side: Vector | None,
         folds: Sequence[Vector] | None,
@@ -202,7 +213,7 @@ def _in_plane(chain: Chain, problem: Problem) -> tuple[Bent, Number]:
         normal = cross(bend, line)
     directions = triangle(do, first, second, reach.distance, line, bend)
     turns = [
-        product_back((old, cross(before, old), before), (new, cross(normal, new), normal))  # columns of the inverse
+        product((old, cross(before, old), before), transposed((new, cross(normal, new), normal)))
         for old, new in zip((upper, lower), directions, strict=True)
     ]
     return bent(chain, reach, line, turns, 0), clear
@@ -216,7 +227,7 @@ def _in_space(chain: Chain, problem: Problem, solver: Solver | None) -> Bent:
     lengths = [length * factor for length, factor in zip(chain.lengths, reach.stretch, strict=True)]
     own, axes, chain_turn, bends_as_fk, closed = aimed(chain, distance, solver)
     if chain.aim.pole is not None:
-        axes, chain_turn = at_pole(chain, axes, chain_turn)
+        axes, chain_turn = at_pole(chain, chain.aim.pole, axes, chain_turn)
     passes: Number = 0
     if solver is Solver.TWO_BONE:
         directions = _two_bone(do, lengths, carried, distance, axes)
@@ -292,10 +303,10 @@ def aimed(chain: Chain, reached: Number, solver: Solver | None) -> tuple[Axes, A
     return own, Axes(line, bend, cross(bend, line)), aim, kept, closed
 
 
-def at_pole(chain: Chain, axes: Axes, chain_turn: Quaternion) -> tuple[Axes, Quaternion]:
-    """Return axes and rotation of `aimed` chains, rolled to their poles."""
+def at_pole(chain: Chain, pole: Vector, axes: Axes, chain_turn: Quaternion) -> tuple[Axes, Quaternion]:
+    """Return axes and rotation of `aimed` chains, rolled to poles."""
     do, line = chain.do, axes.line
-    bend = pole_bend(do, chain.aim.pole, line, axes.bend)
+    bend = pole_bend(do, pole, line, axes.bend)
     if do.any(chain.aim.pole_angle):
         bend = rotate(about(do, times(line, chain.aim.pole_angle)), bend)
     bend = unit_of(do, reject(bend, line))
@@ -303,7 +314,7 @@ def at_pole(chain: Chain, axes: Axes, chain_turn: Quaternion) -> tuple[Axes, Qua
     return Axes(line, bend, cross(bend, line)), chain_turn
 
 
-def bent(chain: Chain, reach: Reach, line: Vector, turns: list[Matrix], passes: Number) -> Bent:
+def bent(chain: Chain, reach: Reach, line: Vector, turns: list[Frame], passes: Number) -> Bent:
     """Return the solution of chains from the rotations of their bones."""
     do, joints = chain.do, [times(line, reach.push)]
     # From the rotations, not the directions: bones without length are where the bones before them carry them.

@@ -18,9 +18,8 @@ from math import inf
 
 import numpy as np
 
-from ..maths.frames import applied, seen
 from ..maths.numbers import MANY, Number, Numbers
-from ..maths.turns import between, turned
+from ..maths.turns import applied, between, seen, turned
 from ..maths.vectors import Vector, cross, dot, either, plus, reject, size_of, times, unit_of
 from .axes import Axes, joints_of, triangle
 from .fabrik import FINEST, pass_once

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..maths.frames import Frame
 from ..maths.numbers import ONE, Nested, Number, Numbers
+from ..maths.turns import Frame, transposed
 from ..maths.vectors import Vector
 from ..problem import Floats, Ints, OutOfReach, Problem, Status
 
@@ -39,7 +39,7 @@ class Aim(NamedTuple):
         """Yield the goals of the members `index` (k,)."""
         goal, none = problem.goal, repeat(None)
         poles = none if goal.pole is None else lists_of(goal.pole, index)
-        rotations = none if goal.rotation is None else map(frame_of_rows, lists_of(goal.rotation, index))
+        rotations = none if goal.rotation is None else map(transposed, lists_of(goal.rotation, index))
         angle = 0.0 if goal.pole_angle is None else goal.pole_angle
         every = (angle, problem.softness, problem.push_limit, problem.tolerance)
         numbers = [np.asarray(value, dtype=np.float64) for value in every]
@@ -51,12 +51,6 @@ def lists_of(array: Floats, index: list[int] | Ints) -> list[Nested]:
     """Return the rows of chosen members as plain floats."""
     rows: list[Nested] = np.asarray(array, dtype=np.float64)[index].tolist()
     return rows
-
-
-def frame_of_rows(rows: Sequence[Sequence[float]]) -> Frame:
-    """Return a frame given as three rows."""
-    (ax, bx, cx), (ay, by, cy), (az, bz, cz) = rows
-    return (ax, ay, az), (bx, by, bz), (cx, cy, cz)
 
 
 class Reach(NamedTuple):

@@ -22,7 +22,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from ..maths.cones import RIM, Range
-from ..maths.frames import Frame, carried
+from ..maths.turns import Frame, carried
 from ..maths.vectors import Vector, cross, dot, minus, norm
 
 Arc = tuple[float, float]

@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..free.reach import Aim, frame_of_rows, lists_of, reachable, status_of
+from ..free.reach import Aim, lists_of, reachable, status_of
 from ..maths.cones import Range, range_of
-from ..maths.frames import Frame, applied, back_product, product, seen
 from ..maths.numbers import ONE, Nested
-from ..maths.turns import at_limit
+from ..maths.turns import Frame, applied, at_limit, back_product, product, seen, transposed
 from ..maths.vectors import Vector, minus, norm, over, plus, times
 from ..problem import Ints, OutOfReach, Problem, Solution, Solver, Status
 from .directions import EDGE, allows, angles_of
@@ -45,7 +44,9 @@ def solve_limbs(problem: Problem, limbs: KnownLimbs | None, solution: Solution, 
     bones = 2 if problem.goal.rotation is None else 3
     if limbs is None or len(limbs.ranges) != bones or problem.goal.segment not in (None, bones - 1):
         return index
-    limbs.read(problem, index)
+    new = [i for i in index.tolist() if i not in limbs.members]
+    if new:
+        limbs.read(problem, new)
     solved = {}
     for i, aim in zip(index.tolist(), Aim.each(problem, index), strict=True):
         member = limbs.members[i]
@@ -58,8 +59,7 @@ def solve_limbs(problem: Problem, limbs: KnownLimbs | None, solution: Solution, 
     return np.array([i for i in index.tolist() if i not in solved], dtype=np.int64)
 
 
-@dataclass(eq=False)
-class Member:
+class Member(NamedTuple):
     """The part of a member that does not depend on its goal."""
 
     root: Vector
@@ -72,36 +72,8 @@ class Member:
 
     A joint without any limit, or locked altogether, is at rest in the FK pose."""
     bend_side: Vector | None
-    ranges: list[Range]
-    length: float = field(init=False)
-    """Length of all segments."""
-    shares: list[float] = field(init=False)
-    """Lengths of the segments, as fractions of that length."""
-    unstretched: _Scaled = field(init=False)
+    limb: Limb | None
     """The member without stretch."""
-
-    def __post_init__(self) -> None:
-        """Measure the segments."""
-        self.length = sum(self.lengths)
-        self.shares = [part / self.length for part in self.lengths]
-        self.unstretched = self.stretched([1.0] * len(self.lengths))
-
-    def stretched(self, stretch: Sequence[float]) -> _Scaled:
-        """Return the member with its segments lengthened by factors."""
-        scale = self.lengths[0] * stretch[0] + self.lengths[1] * stretch[1]
-        lever_arms = [times(segment, factor / scale) for segment, factor in zip(self.segments, stretch, strict=True)]
-        (zero, rest), (upper, lower), (hip, knee) = self.rests[:2], lever_arms[:2], self.ranges[:2]
-        limb = Limb(zero, rest, upper, lower, hip, knee, self.fk[0], self.fk[1], self.bend_side)
-        return _Scaled(scale, lever_arms, limb)
-
-
-class _Scaled(NamedTuple):
-    """A member in units of the length of its two bones, without the foot."""
-
-    scale: float
-    """That length."""
-    lever_arms: list[Vector]
-    limb: Limb
 
 
 @dataclass(frozen=True)
@@ -138,17 +110,14 @@ class KnownLimbs:
             return None
         return cls(ranges, [any(row) and any(map(isfinite, row)) for row in rows], inherits[0])
 
-    def read(self, problem: Problem, index: Ints) -> None:
-        """Read the members `index` (k,) that were not read yet."""
-        new = [i for i in index.tolist() if i not in self.members]
-        if not new:
-            return
-        limits, fks = problem.limits, [list(map(frame_of_rows, frames)) for frames in lists_of(problem.frames, new)]
+    def read(self, problem: Problem, new: list[int]) -> None:
+        """Read members that were not read yet."""
+        limits, fks = problem.limits, [list(map(transposed, frames)) for frames in lists_of(problem.frames, new)]
         rests, roots = fks, [fk[0] for fk in fks]  # without limits, they don't matter
         if limits is not None:
             every = np.broadcast_to(limits.rest, np.shape(problem.frames))
-            rests = [list(map(frame_of_rows, rest)) for rest in lists_of(every, new)]
-            roots = list(map(frame_of_rows, lists_of(limits.root, new)))
+            rests = [list(map(transposed, rest)) for rest in lists_of(every, new)]
+            roots = list(map(transposed, lists_of(limits.root, new)))
         sides = [None] * len(new) if problem.bend_side is None else lists_of(problem.bend_side, new)
         for i, *parts in zip(new, lists_of(problem.joints, new), fks, rests, roots, sides, strict=True):
             self.members[i] = self.read_one(*parts)
@@ -164,7 +133,9 @@ class KnownLimbs:
         rests = [fk[0], *map(back_product, fk, fk[1:])]
         for bone in [bone for bone, limited in enumerate(self.limited) if limited]:
             rests[bone] = product(root, rest[bone]) if bone == 0 and self.hangs else rest[bone]
-        return Member(joints[0], fk, list(map(seen, fk, segments)), lengths, rests, side, self.ranges)
+        segments = list(map(seen, fk, segments))
+        limb = Limb.of(segments, lengths, fk, rests, self.ranges, side, [1.0] * len(segments))
+        return Member(joints[0], fk, segments, lengths, rests, side, limb)
 
 
 class Solved(NamedTuple):
@@ -195,13 +166,16 @@ def write(problem: Problem, solution: Solution, solved: dict[int, Solved]) -> No
 
 def solved_limb(problem: Problem, limbs: KnownLimbs, member: Member, aim: Aim) -> Solved | None:
     """Solve a member for a finite goal, with the settings of a problem; None: it is left to the search."""
-    root, lengths, length, bend_side = member.root, member.lengths, member.length, member.bend_side
+    root, fk, segments, lengths, rests, bend_side, limb = member
+    length = sum(lengths)
     offset = minus(aim.target, root)
     away = norm(offset) / length
-    distance, _, stretch, beyond = reachable(ONE, member.shares, away, aim, problem)
-    scale, lever_arms, limb = member.unstretched if set(stretch) == {1.0} else member.stretched(stretch)
-    if not limb.is_straightforward:
+    distance, _, stretch, beyond = reachable(ONE, [part / length for part in lengths], away, aim, problem)
+    if set(stretch) != {1.0}:
+        limb = Limb.of(segments, lengths, fk, rests, limbs.ranges, bend_side, stretch)
+    if limb is None:
         return None
+    scale, lever_arms = limb.scale, limb.lever_arms
     target = wanted = over(offset, scale)
     if aim.softness > 0.0:
         wanted = times(target, distance * length / max(scale * norm(target), 1e-200))
@@ -209,7 +183,7 @@ def solved_limb(problem: Problem, limbs: KnownLimbs, member: Member, aim: Aim) -
     side: Side | None = None if pole is None else towards(pole, aim.pole_angle)
     ankle, foot = wanted, None
     if aim.rotation is not None:
-        foot = Foot(member.rests[2], limbs.ranges[2], aim.rotation)
+        foot = Foot(rests[2], limbs.ranges[2], aim.rotation)
         ankle = minus(wanted, applied(foot.frame, lever_arms[2]))
         if pole is not None and (bend_side is None or not any(bend_side)):
             masses = (lengths[0] + lengths[1]) / (2.0 * length), (lengths[1] + lengths[2]) / (2.0 * length)

@@ -28,8 +28,8 @@ from typing import NamedTuple
 
 from ..free.axes import corner_of, pole_bend, side_bend
 from ..maths.cones import Range
-from ..maths.frames import Frame, applied, back_product, carried, frame_of, product, seen
 from ..maths.numbers import ONE
+from ..maths.turns import Frame, applied, back_product, carried, product, seen, transposed
 from ..maths.vectors import Vector, cross, dot, minus, norm, over, plus, reject, times, unit
 from .directions import (
     EDGE,
@@ -179,7 +179,7 @@ class Work:
     """A limb being solved for a target, or for the nearest point to it on the same line that the knee allows."""
 
     def __init__(self, limb: Limb, target: Vector, foot: Foot | None = None) -> None:
-        """Lay out a limb that `is_straightforward` for a target relative to its root, with its FK turn."""
+        """Lay out a limb for a target relative to its root, with its FK turn."""
         axes, upper, chord, distance = limb.fk_axes, limb.elbow, limb.chord, norm(target)
         self.limb, self.foot = limb, foot
         self.line = over(target, distance) if distance > _DIRECTION else axes[0]
@@ -341,7 +341,7 @@ class Work:
         limb, line = self.limb, self.line
         cosine, sine, bend_cosine, bend_sine = self.triangle
         along, side = plus(times(line, cosine), times(bend, sine)), minus(times(line, sine), times(bend, cosine))
-        upper = frame_of((along, side, cross(bend, line)), (self.along, self.side, self.normal))
+        upper = product((along, side, cross(bend, line)), transposed((self.along, self.side, self.normal)))
         way = seen(limb.rest, plus(times(self.along, bend_cosine), times(self.side, bend_sine)))
         return pose_of(limb, upper, unit(way), seen(limb.rest, self.normal))
 
@@ -417,7 +417,7 @@ def best_pose(limb: Limb, target: Vector, side: Side | None, foot: Foot | None) 
     """Return the pose whose end is at the target, or as near as limits allow.
 
     Args:
-        limb: its bones and limits; must be `is_straightforward`.
+        limb: its bones and limits.
         target: position relative to the root.
         side: where the knee should point; None: the limb keeps the roll of its FK pose.
         foot: the child of the lower bone. With a foot, only a pose that reaches the target counts; None if there is

@@ -9,18 +9,19 @@ points to the pole up to a certain roll, and from there on the upper bone rolls 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import asin, atan2, copysign, nan, pi, radians, sqrt
+from math import asin, atan2, copysign, nan, radians, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from ..free.axes import hinge, room_about, roomiest
 from ..maths.cones import Range
-from ..maths.frames import Frame, applied, back_product, product, seen
 from ..maths.numbers import ONE
 from ..maths.products import applied as all_applied
+from ..maths.turns import Frame, applied, back_product, product, seen, transposed
 from ..maths.vectors import Vector, cross, dot, minus, norm, plus, reject, times, unit
 from ..problem import Floats
 from .directions import EDGE, outside, peaks_towards
@@ -113,42 +114,61 @@ _SKEW = 1e-5
 
 @dataclass(eq=False)
 class Limb:
-    """Two bones with limits, in the space of the root."""
+    """Two bones with limits, in the space of the root; lengths are in units of that of both bones."""
 
+    scale: float
+    """That length."""
+    lever_arms: list[Vector]
+    """From head to head, in the axes of each bone; with a foot three."""
     zero: Frame
     """Frame of the upper bone with its joint at rest."""
     rest: Frame
     """Frame of the lower bone with its joint at rest, in the upper bone's axes."""
-    upper: Vector
-    """From the upper bone's head to the lower bone's, in the upper bone's axes."""
-    lower: Vector
-    """From the lower bone's head to the end of the limb, in the lower bone's axes."""
     hip: Range
     knee: Range
     upper_fk: Frame
     lower_fk: Frame
-    bend_side: Vector | None = None
+    bend_side: Vector | None
     """See `Problem.bend_side`."""
-    lengths: tuple[float, float] = field(init=False)
+    upper: Vector
+    """From the upper bone's head to the lower bone's, in the upper bone's axes."""
+    lower: Vector
+    """From the lower bone's head to the end of the limb, in the lower bone's axes."""
+    lengths: tuple[float, float]
     """Lengths of the two bones."""
-    elbow: Vector = field(init=False)
+    elbow: Vector
     """Head of the lower bone in the FK pose, relative to the root."""
-    end: Vector = field(init=False)
+    end: Vector
     """End of the limb in the FK pose, relative to the root."""
-    chord: float = field(init=False)
+    chord: float
     """Distance from the root to that end."""
 
-    def __post_init__(self) -> None:
-        """Measure the FK pose."""
-        self.lengths = norm(self.upper), norm(self.lower)
-        self.elbow = applied(self.upper_fk, self.upper)
-        self.end = plus(self.elbow, applied(self.lower_fk, self.lower))
-        self.chord = norm(self.end)
+    @classmethod
+    def of(
+        cls,
+        segments: Sequence[Vector],
+        sizes: Sequence[float],
+        fk: Sequence[Frame],
+        rests: Sequence[Frame],
+        ranges: Sequence[Range],
+        bend_side: Vector | None,
+        stretch: Sequence[float],
+    ) -> Limb | None:
+        """Return a limb with its segments, of these sizes, lengthened by factors.
 
-    @property
-    def is_straightforward(self) -> bool:
-        """Whether bones point along their Y axes, and the FK pose's end is not at the root."""
-        return self.chord >= STRAIGHT and _skew(self.upper) <= _SKEW and _skew(self.lower) <= _SKEW
+        Return None if its bones do not point along their Y axes, or the FK pose's end is at the root.
+        """
+        scale = sizes[0] * stretch[0] + sizes[1] * stretch[1]
+        lever_arms = [times(segment, factor / scale) for segment, factor in zip(segments, stretch, strict=True)]
+        upper, lower = lever_arms[:2]
+        lengths, elbow = (norm(upper), norm(lower)), applied(fk[0], upper)
+        end = plus(elbow, applied(fk[1], lower))
+        chord = norm(end)
+        for (x, y, z), length in zip((upper, lower), lengths, strict=True):
+            if chord < STRAIGHT or y <= 0.0 or sqrt(x * x + z * z) > _SKEW * length:
+                return None
+        joints = rests[0], rests[1], ranges[0], ranges[1], fk[0], fk[1]
+        return cls(scale, lever_arms, *joints, bend_side, upper, lower, lengths, elbow, end, chord)
 
     @cached_property
     def fk_axes(self) -> Frame:
@@ -158,7 +178,7 @@ class Limb:
         bend = times(reject(self.elbow, line), sum(self.lengths) / 2.0)
         if norm(bend) < STRAIGHT:
             zero, (low, high, *_) = product(self.upper_fk, self.rest), self.knee
-            normal = hinge(ONE, list(zip(*self.upper_fk, strict=True)), line)
+            normal = hinge(ONE, transposed(self.upper_fk), line)
             bend = cross(line, roomiest(ONE, lambda axis: room_about(ONE, seen(zero, axis), low, high), line, normal))
         bend = unit(bend)
         return line, bend, cross(bend, line)
@@ -270,8 +290,3 @@ def of_corner(along: float, across: float, distance: float) -> Triangle:
     two = sqrt(rest * rest + across * across)
     c, s, x, y = along / one, across / one, rest / two, -across / two
     return Triangle(c, s, c * x + s * y, s * x - c * y)
-
-
-def _skew(arm: Vector) -> float:
-    """Return the sine of the angle between a bone's direction and its Y axis, or pi if it points backwards."""
-    return sqrt(arm[0] * arm[0] + arm[2] * arm[2]) / norm(arm) if arm[1] > 0.0 else pi

@@ -1,17 +1,22 @@
-"""Rotations as tuples of numbers, w first, and those of joints: a swing after a twist, see `cones`."""
+"""Rotations as tuples of numbers: frames, quaternions, and those of joints, a swing after a twist, see `cones`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 
-from .frames import Matrix
 from .numbers import Number, Numbers, Pair
-from .vectors import Vector, cross, dot, either, plus, reject, size_of, times, unit_of
+from .vectors import Vector, cross, dot, either, minus, plus, reject, size_of, times, unit_of
 
+Frame = tuple[Vector, Vector, Vector]
+"""The axes X, Y and Z of a bone, or the columns of a matrix."""
+Matrix = Sequence[Sequence[Number]]
+"""Three rows."""
 Quaternion = tuple[Number, Number, Number, Number]
 """w first."""
 STILL: Quaternion = (1.0, 0.0, 0.0, 0.0)
+HALF_TURN = 5e-13
+"""One plus the cosine of two directions, below which rounding would choose the rotation between them."""
 OPPOSITE = 1e-6
 """Below this length of the sum of two unit vectors, rounding in the input would choose the axis between them."""
 NEARLY_OPPOSITE = 1e-2
@@ -22,6 +27,46 @@ where a joint may be exactly, rounding would choose between them."""
 AT = 1e-6
 """A joint is at a limit if it is within about this fraction of it."""
 _TURN = 2.0 * math.pi
+
+
+def applied(frame: Frame, v: Vector) -> Vector:
+    """Return a vector in space, given in the axes of a frame."""
+    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = frame
+    x, y, z = v
+    return ax * x + bx * y + cx * z, ay * x + by * y + cy * z, az * x + bz * y + cz * z
+
+
+def seen(frame: Frame, v: Vector) -> Vector:
+    """Return a vector in the axes of a frame."""
+    x, y, z = v
+    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = frame
+    return ax * x + ay * y + az * z, bx * x + by * y + bz * z, cx * x + cy * y + cz * z
+
+
+def product(a: Frame, b: Frame) -> Frame:
+    """Return the frame b in space, given in the axes of a."""
+    return applied(a, b[0]), applied(a, b[1]), applied(a, b[2])
+
+
+def back_product(a: Frame, b: Frame) -> Frame:
+    """Return the frame b in the axes of a."""
+    return seen(a, b[0]), seen(a, b[1]), seen(a, b[2])
+
+
+def carried(v: Vector, a: Vector, b: Vector, axis: Vector) -> Vector:
+    """Return a vector turned by the smallest rotation of a to b, both unit; about `axis` if they are opposite."""
+    x, y, z = plus(a, b)
+    room = 0.5 * (x * x + y * y + z * z)  # 1 + cosine, without its rounding if they are nearly opposite
+    if room < HALF_TURN:
+        return minus(times(axis, 2.0 * dot(axis, v)), v)
+    share, along = (v[0] * x + v[1] * y + v[2] * z) / room, 2.0 * dot(v, a)
+    return v[0] - share * x + along * b[0], v[1] - share * y + along * b[1], v[2] - share * z + along * b[2]
+
+
+def transposed(matrix: Matrix) -> Frame:
+    """Return the columns of a matrix, or the rows of a frame: the frame of the inverse rotation."""
+    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = matrix
+    return (ax, bx, cx), (ay, by, cy), (az, bz, cz)
 
 
 def multiply(p: Quaternion, q: Quaternion) -> Quaternion:
@@ -53,8 +98,8 @@ def rotate(q: Quaternion, v: Vector) -> Vector:
     )
 
 
-def matrix_of(q: Quaternion) -> Matrix:
-    """Return the matrix of a rotation."""
+def matrix_of(q: Quaternion) -> Frame:
+    """Return the matrix of a rotation, row by row."""
     w, x, y, z = q
     u, v, t = x + x, y + y, z + z
     xx, xy, xz, wx, yy, yz, zz, wy, wz = x * u, x * v, x * t, w * u, y * v, y * t, z * t, w * v, w * t

@@ -7,8 +7,8 @@ import numpy as np
 from benchmarks.cases import FREE, LOCKED, Rig, degrees
 from ik_addon.solve import Goal, Problem, Solution, pole_angle, solve
 from ik_addon.solve.limb.two_bones import ROLL, Hinge
-from ik_addon.solve.maths.frames import Frame
 from ik_addon.solve.maths.rotations import matrices
+from ik_addon.solve.maths.turns import Frame
 from ik_addon.solve.maths.vectors import Vector
 from ik_addon.solve.problem import Floats
 
