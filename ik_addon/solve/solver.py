@@ -97,12 +97,10 @@ def _solved_body(problem: Problem, known: Known) -> Solution:
     if problem.solver is Solver.TWO_BONE and problem.parents is None:
         Chain.read(problem).kinds(problem.solver, valid)  # raises an error if a chain does not suit
     index = np.flatnonzero(valid)
-    is_leg = can_fold(problem)[index]
-    if is_leg.any():
+    if problem.folds is not None and (is_leg := can_fold(problem)[index]).any():
         fold_within(problem, solution, index[is_leg])
         index = index[~is_leg]
-    on_side = begin_on_side(problem)[index]
-    if on_side.any():
+    if problem.bend_side is not None and (on_side := begin_on_side(problem)[index]).any():
         own, pose = index[on_side], free_pose(problem, solve)
         if len(own) <= FEW and problem.out_of_reach is OutOfReach.EXTEND and (known.side[own] > 0.0).all():
             solve_alone(problem, known, solution, own, pose)

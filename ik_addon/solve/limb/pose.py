@@ -109,14 +109,6 @@ class RolledJoint(NamedTuple):
         return found
 
 
-def nearest_roll(joints: list[RolledJoint]) -> float | None:
-    """Return the roll nearest to 0 that all joints allow; None if they allow none in common."""
-    if all(joint.allows(0.0) for joint in joints):
-        return 0.0
-    tried = [roll for joint in joints for roll in joint.bounds()]
-    return min((roll for roll in tried if all(joint.allows(roll) for joint in joints)), key=abs, default=None)
-
-
 SAME = 1e-12
 """A limb keeps its bend if its length should stay the same to within this fraction."""
 _DIRECTION = 1e-12
@@ -222,7 +214,10 @@ class Work:
             twists = [(a + hip.twist_low, b + hip.twist_high) for a, b in self._allowed_turns()]
             free = any(b - a >= TURN for a, b in twists)
             joints[0] = joints[0]._replace(twists=WHOLE if free else twists)
-        roll = nearest_roll(joints)
+        roll: float | None = 0.0
+        if not all(joint.allows(0.0) for joint in joints):
+            tried = [roll for joint in joints for roll in joint.bounds()]
+            roll = min((roll for roll in tried if all(joint.allows(roll) for joint in joints)), key=abs, default=None)
         if roll is None:
             return None
         if hip.twist_low != -inf:
@@ -230,7 +225,7 @@ class Work:
             if turn is None:
                 return None
             self._turn_by(turn)
-        return self._pose(self._rolled(bend, roll))
+        return self._pose(_rolled(self.line, bend, roll))
 
     def solved_at(self, way: Vector, side: Side | None) -> Pose | None:
         """Return the same with the lower bone in a direction given in the knee's axes, wherever the end gets to."""
@@ -297,14 +292,15 @@ class Work:
     def _lower_circle(self) -> Circle:
         """Return the path of the lower bone in the knee's axes as the upper one turns about itself."""
         cosine, sine = self.triangle.bend_cosine, self.triangle.bend_sine
-        axes = back_product(self.limb.rest, (self.along, self.side, self.normal))
-        if sine >= _STRAIGHTEST:
-            return _circle(axes, cosine, sine)
-        if cosine > 0.0 and outside(axes[0], self.limb.knee) <= _ROUNDED:
-            wide = _circle(axes, sqrt(1.0 - _CLEARLY_BENT * _CLEARLY_BENT), _CLEARLY_BENT)
-            if arcs_inside(wide, self.limb.knee):
-                return wide
-        return _circle(axes, copysign(sqrt(1.0 - _STRAIGHTEST * _STRAIGHTEST), cosine), _STRAIGHTEST)
+        along, side, normal = back_product(self.limb.rest, (self.along, self.side, self.normal))
+        if sine < _STRAIGHTEST:
+            if cosine > 0.0 and outside(along, self.limb.knee) <= _ROUNDED:
+                least = sqrt(1.0 - _CLEARLY_BENT * _CLEARLY_BENT)
+                wide = Circle(times(along, least), times(side, _CLEARLY_BENT), times(normal, _CLEARLY_BENT))
+                if arcs_inside(wide, self.limb.knee):
+                    return wide
+            cosine, sine = copysign(sqrt(1.0 - _STRAIGHTEST * _STRAIGHTEST), cosine), _STRAIGHTEST
+        return Circle(times(along, cosine), times(side, sine), times(normal, sine))
 
     def _turn_by(self, angle: float) -> None:
         """Turn the side to which the lower bone leaves the upper one by an angle."""
@@ -330,11 +326,7 @@ class Work:
             return bend
         bend, hinge = side(self, bend), self.limb.hinge
         roll = 0.0 if hinge is None else hinge.unfollowed(self.along, self.side)
-        return bend if roll == 0.0 else self._rolled(bend, roll)
-
-    def _rolled(self, bend: Vector, roll: float) -> Vector:
-        """Return a direction across the line to the target, turned about it by an angle."""
-        return plus(times(bend, cos(roll)), times(cross(self.line, bend), sin(roll)))
+        return _rolled(self.line, bend, roll)
 
     def _pose(self, bend: Vector) -> Pose:
         """Return the pose with the knee on a side of the line to the target."""
@@ -344,12 +336,6 @@ class Work:
         upper = product((along, side, cross(bend, line)), transposed((self.along, self.side, self.normal)))
         way = seen(limb.rest, plus(times(self.along, bend_cosine), times(self.side, bend_sine)))
         return pose_of(limb, upper, unit(way), seen(limb.rest, self.normal))
-
-
-def _circle(axes: Frame, cosine: float, sine: float) -> Circle:
-    """Return the path of a direction about the first of three axes, bent away from it by an angle."""
-    center, side, normal = axes
-    return Circle(times(center, cosine), times(side, sine), times(normal, sine))
 
 
 def towards(pole: Vector, angle: float) -> Side:
@@ -400,10 +386,12 @@ def towards_with_foot(
 
 def _side_of(pole: Vector, angle: float, line: Vector, natural: Vector) -> Vector:
     """Return the unit vector perpendicular to a line towards a pole, turned by an angle; see `axes.pole_bend`."""
-    bend = pole_bend(ONE, pole, line, natural)
-    if angle != 0.0:
-        bend = plus(times(bend, cos(angle)), times(cross(line, bend), sin(angle)))
-    return unit(reject(bend, line))
+    return unit(reject(_rolled(line, pole_bend(ONE, pole, line, natural), angle), line))
+
+
+def _rolled(line: Vector, bend: Vector, angle: float) -> Vector:
+    """Return a direction across a line, turned about it by an angle."""
+    return bend if angle == 0.0 else plus(times(bend, cos(angle)), times(cross(line, bend), sin(angle)))
 
 
 EQUAL = 1e-12
