@@ -138,10 +138,12 @@ class Limb:
     """Lengths of the two bones."""
     elbow: Vector
     """Head of the lower bone in the FK pose, relative to the root."""
-    end: Vector
-    """End of the limb in the FK pose, relative to the root."""
     chord: float
-    """Distance from the root to that end."""
+    """Distance from the root to the limb's end in the FK pose."""
+    fk_axes: Frame
+    """Line, bend and normal of the FK pose, see `axes.chain_axes`."""
+    fk_knee: tuple[Frame, Vector, Vector]
+    """The knee's FK rotation from rest, and the lower bone's direction in its own axes and in the knee's."""
 
     @classmethod
     def of(
@@ -167,21 +169,18 @@ class Limb:
         for (x, y, z), length in zip((upper, lower), lengths, strict=True):
             if chord < STRAIGHT or y <= 0.0 or sqrt(x * x + z * z) > _SKEW * length:
                 return None
-        joints = rests[0], rests[1], ranges[0], ranges[1], fk[0], fk[1]
-        return cls(scale, lever_arms, *joints, bend_side, upper, lower, lengths, elbow, end, chord)
-
-    @cached_property
-    def fk_axes(self) -> Frame:
-        """Line, bend and normal of the FK pose, whose end must not be at its root; see `axes.chain_axes`."""
-        line = unit(self.end)
+        line = unit(end)
         # The centroid of both bones, as a curve: half as far off the line as the knee.
-        bend = times(reject(self.elbow, line), sum(self.lengths) / 2.0)
+        bend = times(reject(elbow, line), sum(lengths) / 2.0)
+        zero, (low, high, *_) = product(fk[0], rests[1]), ranges[1]
         if norm(bend) < STRAIGHT:
-            zero, (low, high, *_) = product(self.upper_fk, self.rest), self.knee
-            normal = hinge(ONE, transposed(self.upper_fk), line)
+            normal = hinge(ONE, transposed(fk[0]), line)
             bend = cross(line, roomiest(ONE, lambda axis: room_about(ONE, seen(zero, axis), low, high), line, normal))
         bend = unit(bend)
-        return line, bend, cross(bend, line)
+        turn, own = back_product(zero, fk[1]), unit(lower)
+        joints = rests[0], rests[1], ranges[0], ranges[1], fk[0], fk[1]
+        posed = elbow, chord, (line, bend, cross(bend, line)), (turn, own, unit(applied(turn, own)))
+        return cls(scale, lever_arms, *joints, bend_side, upper, lower, lengths, *posed)
 
     @cached_property
     def bend_axes(self) -> Frame:
@@ -196,12 +195,6 @@ class Limb:
         along = unit(self.upper)
         own = unit(reject(seen(self.upper_fk, normal), along))
         return along, cross(own, along), own
-
-    @cached_property
-    def fk_knee(self) -> tuple[Frame, Vector, Vector]:
-        """The knee's FK rotation from rest, and the lower bone's direction in its own axes and in the knee's."""
-        turn, own = back_product(product(self.upper_fk, self.rest), self.lower_fk), unit(self.lower)
-        return turn, own, unit(applied(turn, own))
 
     @property
     def hinge(self) -> Hinge | None:
