@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ..maths.numbers import Number, Numbers, Pair
 from ..maths.turns import Matrix, Quaternion, between, multiply, rotate
-from ..maths.vectors import Vector, cross, dot, either, minus, plus, reject, size_of, times, unit_of
+from ..maths.vectors import Vector, cross, dot, either, minus, over, plus, reject, size_of, times, unit_of
 
 STRAIGHT = 1e-5
 """A chain that leaves its line by less than this fraction of its length counts as straight: it could be rounding."""
@@ -206,6 +206,22 @@ ASKEW = 1e-3
 """A hinge with less than this across the line from root to tip gives no side."""
 
 
+def side_hinge(do: Numbers, line: Vector, side: Vector, first: Vector) -> tuple[Vector, Number]:
+    """Return the unit axis about which chains bend to their side, and whether there is one.
+
+    It is the same however far a chain bends; the side would lean over with the upper bone.
+
+    Args:
+        do: for one chain or for many.
+        line: unit vector from root to tip in the FK pose.
+        side: bend side of the root bone in the FK pose; zero: none.
+        first: unit direction of the first segment in the FK pose.
+    """
+    hinge = reject(cross(side, first), line)
+    size = size_of(do, hinge)
+    return over(hinge, do.most(size, ASKEW)), size > ASKEW
+
+
 def side_bend(
     do: Numbers, line: Vector, bend: Vector, side: Vector, first: Vector, chord: Number, distance: Number
 ) -> tuple[Vector, Number, Number]:
@@ -224,12 +240,8 @@ def side_bend(
         The direction, a unit vector across the line; whether it is exactly that of the FK pose; and how far FK bends to
         the side, roughly in radians.
     """
-    # The hinge is the same however far the chain bends; the side would lean over with the upper bone.
-    hinge = reject(cross(side, first), line)
-    size = do.sqrt(dot(hinge, hinge))
-    known = size > ASKEW
-    room = do.most(size, ASKEW)
-    own = cross(line, (hinge[0] / room, hinge[1] / room, hinge[2] / room))
+    hinge, known = side_hinge(do, line, side, first)
+    own = cross(line, hinge)
     right = _bent(do, chord) * dot(bend, own)
     needed = do.most(do.least(SHARE * _bent(do, distance), CLEAR), LEAST)
     weight = do.least(do.most((right - NO_BEND) / (needed - NO_BEND), 0.0), 1.0)

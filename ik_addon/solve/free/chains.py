@@ -41,11 +41,12 @@ from .axes import (
     joints_of,
     pole_bend,
     side_bend,
+    side_hinge,
     triangle,
 )
 from .bend_shares import mobility_of, shared, shared_guess
 from .even_bend import NO_CHORD, first_guess, flattened, solve_directions
-from .folds import folded, side_axes
+from .folds import folded
 from .reach import Aim, Reach, reachable, status_of
 
 NO_LENGTH = 1e-6
@@ -288,8 +289,11 @@ def aimed(chain: Chain, reached: Number, solver: Solver | None) -> tuple[Axes, A
         for direction, skipped in zip(chain.directions[-2::-1], chain.carried[-2::-1], strict=True):
             first = do.choose(skipped, first, direction)
         if solver is None:
-            own = Axes(*side_axes(do, own.line, own.normal, side, first))
-            natural = own.bend
+            # Such a leg lies on both sides of its line, so its own bend does not show the side.
+            hinge, known = side_hinge(do, own.line, side, first)
+            normal = either(do, known, hinge, own.normal)
+            natural = cross(own.line, normal)
+            own = Axes(own.line, natural, normal)
         else:
             natural, kept, _ = side_bend(do, own.line, own.bend, side, first, chord, reached)
     closed = (chord < STRAIGHT) & (solver is not Solver.TWO_BONE)

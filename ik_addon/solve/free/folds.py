@@ -37,26 +37,7 @@ PRECISE = 1e-13
 JUMP = 1e-6
 """A difference in distance that remains however near two places are."""
 ALONG = 1e-3
-"""A hinge with less than this across its bone, or across the line of the chain, counts as none."""
-
-
-def side_axes(do: Numbers, line: Vector, normal: Vector, side: Vector, first: Vector) -> tuple[Vector, Vector, Vector]:
-    """Return line, bend and normal of chains, with the bend on their bend side however their joints are bent.
-
-    A leg that folds to alternate sides lies on both sides of its line, so its own bend does not show the side.
-
-    Args:
-        do: for one chain or for many.
-        line: unit vector from root to tip in the pose.
-        normal: unit normal of the chain's own bend, for chains whose side gives no hinge.
-        side: bend side in that pose.
-        first: unit direction of the first segment.
-    """
-    hinge = reject(cross(side, first), line)
-    size = size_of(do, hinge)
-    known = size > ALONG
-    found = either(do, known, over(hinge, do.most(size, ALONG)), normal)
-    return line, cross(line, found), found
+"""A hinge with less than this across its bone counts as none."""
 
 
 def folded(
