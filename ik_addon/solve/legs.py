@@ -78,9 +78,11 @@ def _folded(
     own, axes, chain_turn, _, _ = aimed(chain, reach.distance, None)
     if chain.aim.pole is not None:
         axes, chain_turn = at_pole(chain, chain.aim.pole, axes, chain_turn)
-    mobility = mobility_of(do, chain.lengths, carried, problem.stiffness, problem.bend_lead)
-    assert chain.folds is not None
-    shares = chain.folds if mobility is None else list(map(shared, chain.folds, chain.frames, mobility))
+    shares = chain.folds
+    assert shares is not None
+    if not problem.bends_evenly:
+        mobility = mobility_of(do, chain.lengths, carried, problem.stiffness, problem.bend_lead)
+        shares = list(map(shared, shares, chain.frames, mobility))
     lengths = [length * factor for length, factor in zip(chain.lengths, reach.stretch, strict=True)]
     legs = Legs.of(do, chain.directions, lengths, carried, shares)
 

@@ -172,6 +172,11 @@ class Problem:
         more = self.limits, self.parents, self.goal.rotation, self.goal.segment
         return not self.others and all(part is None for part in more)
 
+    @property
+    def bends_evenly(self) -> bool:
+        """Whether no joint of an even bend takes more of it than others."""
+        return self.bend_lead == 0.0 and (self.stiffness is None or not np.any(self.stiffness))
+
     def members(self, chosen: Bools | Ints) -> Problem:
         """Return the problem of the chosen members alone; indices may repeat."""
         own = _some(self, ("joints", "frames", "softness", "push_limit", "tolerance", *_DIRECTIONS), chosen)

@@ -8,12 +8,12 @@ from functools import cache
 import numpy as np
 
 from .bodies import Known, begin_on_side, free_pose, known_of, search_from, solve_alone, solve_bodies, valid_members
-from .free.axes import pole_bend, signed_angle
+from .free.axes import pole_bend
 from .free.chains import Chain, aimed, write
 from .legs import can_fold, fold_within
 from .limb.two_bones import Hinge, unfollowed_by
 from .maths.numbers import MANY, members
-from .maths.vectors import size_of
+from .maths.vectors import cross, dot, size_of
 from .planar import laid_flat, lifted
 from .problem import Floats, Goal, OutOfReach, Problem, Solution, Solver, check_input
 
@@ -157,5 +157,5 @@ def pole_angle(
         reached = np.minimum(size_of(MANY, own.aim.target), 1.0)
         _, axes, *_ = aimed(own, reached, None if folds else Solver.EVEN_BEND)
         bend = pole_bend(MANY, own.aim.pole, axes.line, axes.bend)
-        angles[valid] += signed_angle(MANY, bend, axes.bend, axes.line)
+        angles[valid] += np.arctan2(dot(cross(bend, axes.bend), axes.line), dot(bend, axes.bend))
     return np.where(valid, angles, 0.0)

@@ -145,11 +145,6 @@ def pole_bend(do: Numbers, pole: Vector, line: Vector, natural: Vector) -> Vecto
     return bend
 
 
-def signed_angle(do: Numbers, a: Vector, b: Vector, axis: Vector) -> Number:
-    """Return the angle that turns a to b about an axis perpendicular to both."""
-    return do.arctan2(dot(cross(a, b), axis), dot(a, b))
-
-
 def bone_rotations(
     do: Numbers,
     chain_turn: Quaternion,

@@ -46,8 +46,8 @@ ALL: Vector = (1.0, 1.0, 1.0)
 
 def mobility_of(
     do: Numbers, lengths: Sequence[Number], carried: Sequence[Number], stiffness: Floats | None, lead: float
-) -> list[Vector] | None:
-    """Return the mobility of each joint about its bone's axes; None if all are equally mobile.
+) -> list[Vector]:
+    """Return the mobility of each joint about its bone's axes.
 
     Args:
         do: for one chain or for many.
@@ -56,8 +56,6 @@ def mobility_of(
         stiffness: (n, 3) from 0 to less than 1 about X, Y and Z; None: 0.
         lead: from -1 (the joints next to the root turn most) to 1 (those next to the tip do).
     """
-    if lead == 0.0 and (stiffness is None or not np.any(stiffness)):
-        return None
     stiff = np.zeros((len(lengths), 3)) if stiffness is None else np.asarray(stiffness, dtype=np.float64)
     head, heads = 0.0 * lengths[0], []
     begin = end = head - 1.0

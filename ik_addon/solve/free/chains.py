@@ -237,7 +237,7 @@ def _in_space(chain: Chain, problem: Problem, solver: Solver | None) -> Bent:
         chain_turn = zero + 1.0, zero, zero, zero
     else:
         mobility = None
-        if problem.bend_lead != 0.0 or (problem.stiffness is not None and np.any(problem.stiffness)):
+        if not problem.bends_evenly:
             mobility = mobility_of(do, chain.lengths, carried, problem.stiffness, problem.bend_lead)
         if solver is None:
             assert chain.folds is not None

@@ -307,16 +307,6 @@ class EdgePoint(NamedTuple):
     """Derivative of the direction along the edge."""
 
 
-def edge_point(x: float, z: float, dx: float, dz: float) -> EdgePoint:
-    """Return the edge point of the swing (x, z) with the derivatives (dx, dz) along the edge."""
-    square = x * x + z * z
-    w = sqrt(max(1.0 - square, 1e-12))
-    dw = -(x * dx + z * dz) / w
-    direction = (-2.0 * w * z, 1.0 - 2.0 * square, 2.0 * w * x)
-    speed = (2.0 * (w * dx - dw * x), 2.0 * (z * dx - x * dz), 2.0 * (w * dz - dw * z))
-    return EdgePoint(x, z, direction, speed, cross(speed, direction))
-
-
 class Piece(NamedTuple):
     """A part of an edge: swings whose coordinates are constant + cosine cos(a) + sine sin(a), for angles a."""
 
@@ -329,7 +319,13 @@ class Piece(NamedTuple):
         """Return the swing at an angle."""
         c, s = cos(angle), sin(angle)
         (a, b, e), (f, g, h) = self.x, self.z
-        return edge_point(a + b * c + e * s, f + g * c + h * s, e * c - b * s, h * c - g * s)
+        x, z, dx, dz = a + b * c + e * s, f + g * c + h * s, e * c - b * s, h * c - g * s
+        square = x * x + z * z
+        w = sqrt(max(1.0 - square, 1e-12))
+        dw = -(x * dx + z * dz) / w
+        direction = (-2.0 * w * z, 1.0 - 2.0 * square, 2.0 * w * x)
+        speed = (2.0 * (w * dx - dw * x), 2.0 * (z * dx - x * dz), 2.0 * (w * dz - dw * z))
+        return EdgePoint(x, z, direction, speed, cross(speed, direction))
 
 
 class Span(NamedTuple):
