@@ -77,7 +77,7 @@ class RolledJoint(NamedTuple):
         """Return a joint whose bone's axes move along circles."""
         twists = WHOLE if limits.twist_low == -inf else [(limits.twist_low, limits.twist_high)]
         (xa, xb, xc), (za, zb, zc) = x, z
-        if is_half_turn(y.at(0.0)):
+        if is_half_turn(plus(y.center, y.cosine)):
             # A bone at half a turn, which stays there if it rolls about itself, gets its twist from its X axis.
             sign = 1.0 if half_turn_axis(limits)[0] else -1.0
             sine, cosine = ((sign * xa[i], sign * xb[i], sign * xc[i]) for i in (2, 0))
@@ -259,29 +259,20 @@ class Work:
         line, one = seen(self.limb.zero, self.line), seen(self.limb.zero, bend)
         two = cross(line, one)
         cosine, sine = self.triangle.cosine, self.triangle.sine
-
-        def way(axis: int) -> Circle:
-            a, h, n = self.along[axis], self.side[axis], self.normal[axis]
+        ways = []
+        for a, h, n in zip(self.along, self.side, self.normal, strict=True):
             across = sine * a - cosine * h
-            return Circle(
-                times(line, cosine * a + sine * h),
-                minus(times(one, across), times(two, n)),
-                plus(times(two, across), times(one, n)),
-            )
-
-        return RolledJoint.of(self.limb.hip, way(0), way(1), way(2))
+            start, quarter = minus(times(one, across), times(two, n)), plus(times(two, across), times(one, n))
+            ways.append(Circle(times(line, cosine * a + sine * h), start, quarter))
+        return RolledJoint.of(self.limb.hip, *ways)
 
     def _rolled_foot(self, foot: Foot, pose: Pose) -> RolledJoint:
         """Return the foot, which keeps its orientation, as the limb rolls, starting with a pose."""
-        zero = product(pose.lower, foot.rest)
-
-        def way(axis: int) -> Circle:
-            y = foot.frame[axis]
+        zero, ways = product(pose.lower, foot.rest), []
+        for y in foot.frame:
             center = times(self.line, dot(self.line, y))
-            parts = (center, minus(y, center), cross(y, self.line))
-            return Circle(*(seen(zero, part) for part in parts))
-
-        return RolledJoint.of(foot.limits, way(0), way(1), way(2))
+            ways.append(Circle(*(seen(zero, part) for part in (center, minus(y, center), cross(y, self.line)))))
+        return RolledJoint.of(foot.limits, *ways)
 
     def _allowed_turns(self) -> list[Arc]:
         """Return the turns of the upper bone that the knee allows."""
