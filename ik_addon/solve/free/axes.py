@@ -152,7 +152,7 @@ def bone_rotations(
     solved: Sequence[Vector],
     frames: Sequence[Matrix],
     carried: Sequence[Number],
-    inherits: Sequence[bool] | None,
+    inherits: Sequence[bool],
 ) -> list[Quaternion]:
     """Return the rotations of bones, to apply to their FK frames.
 
@@ -166,14 +166,14 @@ def bone_rotations(
         solved: unit solved directions.
         frames: FK frames.
         carried: bones without length, which follow the bone before them.
-        inherits: bones that start from the rotation of the bone before them, not from their FK orientation; None: all.
+        inherits: bones that start from the rotation of the bone before them, not from their FK orientation.
     """
     zero = 0.0 * chain_turn[0]
     still = zero + 1.0, zero, zero, zero
     found: list[Quaternion] = []
     parent, begun = still, carried[0] != carried[0]
     for i, direction in enumerate(rest):
-        if i > 0 and inherits is not None and not inherits[i]:
+        if i > 0 and not inherits[i]:
             parent = start = still
         else:
             start = do.choose(begun, parent, chain_turn)

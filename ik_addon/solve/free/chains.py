@@ -169,11 +169,54 @@ class Chain(NamedTuple):
 
     def solved(self, problem: Problem, solver: Solver | None) -> Bent:
         """Return the solution of valid chains by a solver; None: by their folds."""
-        inherits = problem.inherits is None or all(problem.inherits)
-        found = None
-        if solver is Solver.TWO_BONE and self.do is ONE and len(self.lengths) == 2 and inherits:
+        inherits = [True] * len(self.lengths) if problem.inherits is None else list(problem.inherits)
+        if solver is Solver.TWO_BONE and self.do is ONE and len(self.lengths) == 2 and all(inherits):
             found = _in_plane(self, problem)
-        return _in_space(self, problem, solver) if found is None else found
+            if found is not None:
+                return found
+        do, carried = self.do, self.carried
+        reach = reachable(do, self.lengths, size_of(do, self.aim.target), self.aim, problem)
+        distance = reach.distance
+        lengths = [length * factor for length, factor in zip(self.lengths, reach.stretch, strict=True)]
+        # Aim the chain at its target,
+        own, axes, chain_turn, bends_as_fk, closed = aimed(self, distance, solver)
+        if self.aim.pole is not None:
+            axes, chain_turn = at_pole(self, self.aim.pole, axes, chain_turn)
+        # then bend it until the distance is right.
+        passes: Number = 0
+        if solver is Solver.TWO_BONE:
+            directions = _two_bone(do, lengths, carried, distance, axes)
+        elif solver is Solver.FABRIK:
+            directions, passes = _led_by_tip(self, problem, lengths, distance, own, axes)
+            zero = 0.0 * self.scale
+            chain_turn = zero + 1.0, zero, zero, zero
+        else:
+            mobility = None
+            if not problem.bends_evenly:
+                mobility = mobility_of(do, self.lengths, carried, problem.stiffness, problem.bend_lead)
+            if solver is None:
+                assert self.folds is not None
+                shares = self.folds if mobility is None else list(map(shared, self.folds, self.frames, mobility))
+                start, bends_as_fk = folded(do, self.directions, lengths, carried, shares, distance)
+                back = between(do, unit_of(do, joints_of(start, lengths)[-1]), own.line, own.normal)
+                start = flattened(do, turned(multiply(chain_turn, back), start), lengths, axes.line, distance)
+            elif mobility is None:
+                start = first_guess(do, self.directions, lengths, own, axes, distance)
+            else:
+                start = shared_guess(do, self.directions, lengths, carried, own, distance, self.frames, mobility)
+                start = flattened(do, turned(chain_turn, start), lengths, axes.line, distance)
+            tolerance, most = self.aim.tolerance, problem.iterations
+            directions, passes = solve_directions(do, start, lengths, axes, distance, tolerance, most)
+        if self.aim.pole is not None and solver in (Solver.FABRIK, Solver.EVEN_BEND):
+            directions, roll = _rolled(self, directions, lengths, axes)
+            chain_turn = multiply(roll, chain_turn)
+        # Keep the FK shape exactly: nearly straight, rounding of the distance would show as its square root.
+        kept = bends_as_fk & (abs(distance - size_of(do, self.tip)) <= SAME)
+        kept = reduce(and_, [factor == 1.0 for factor in reach.stretch], kept) | closed
+        if solver is not Solver.FABRIK and do.any(kept):
+            directions = do.choose(kept, turned(chain_turn, self.directions), directions)
+        turns = bone_rotations(do, chain_turn, self.directions, directions, self.frames, carried, inherits)
+        return bent(self, reach, axes.line, list(map(matrix_of, turns)), passes)
 
 
 def _nested(array: Floats) -> Nested:
@@ -185,7 +228,7 @@ def _in_plane(chain: Chain, problem: Problem) -> Bent | None:
     """Return the solution of a chain of two bones, in floats, whose joints stay in one plane; None: they may not.
 
     Most do: they bend clearly, as in the FK pose. The plane turns to the pole, or as the line to the target does, and
-    each bone turns within it. That takes half the time of `_in_space`; on arrays it would save nothing.
+    each bone turns within it. That takes half the time; on arrays it would save nothing.
     """
     (upper, lower), aim = chain.directions, chain.aim
     across, chord, distance = cross(upper, lower), norm(chain.tip), norm(aim.target)
@@ -217,52 +260,6 @@ def _in_plane(chain: Chain, problem: Problem) -> Bent | None:
         for old, new in zip((upper, lower), directions, strict=True)
     ]
     return bent(chain, reach, line, turns, 0)
-
-
-def _in_space(chain: Chain, problem: Problem, solver: Solver | None) -> Bent:
-    """Return the solution of any valid chains, as `solved`."""
-    do, carried = chain.do, chain.carried
-    reach = reachable(do, chain.lengths, size_of(do, chain.aim.target), chain.aim, problem)
-    distance = reach.distance
-    lengths = [length * factor for length, factor in zip(chain.lengths, reach.stretch, strict=True)]
-    own, axes, chain_turn, bends_as_fk, closed = aimed(chain, distance, solver)
-    if chain.aim.pole is not None:
-        axes, chain_turn = at_pole(chain, chain.aim.pole, axes, chain_turn)
-    passes: Number = 0
-    if solver is Solver.TWO_BONE:
-        directions = _two_bone(do, lengths, carried, distance, axes)
-    elif solver is Solver.FABRIK:
-        directions, passes = _led_by_tip(chain, problem, lengths, distance, own, axes)
-        zero = 0.0 * chain.scale
-        chain_turn = zero + 1.0, zero, zero, zero
-    else:
-        mobility = None
-        if not problem.bends_evenly:
-            mobility = mobility_of(do, chain.lengths, carried, problem.stiffness, problem.bend_lead)
-        if solver is None:
-            assert chain.folds is not None
-            shares = chain.folds if mobility is None else list(map(shared, chain.folds, chain.frames, mobility))
-            start, bends_as_fk = folded(do, chain.directions, lengths, carried, shares, distance)
-            back = between(do, unit_of(do, joints_of(start, lengths)[-1]), own.line, own.normal)
-            start = flattened(do, turned(multiply(chain_turn, back), start), lengths, axes.line, distance)
-        elif mobility is None:
-            start = first_guess(do, chain.directions, lengths, own, axes, distance)
-        else:
-            start = shared_guess(do, chain.directions, lengths, carried, own, distance, chain.frames, mobility)
-            start = flattened(do, turned(chain_turn, start), lengths, axes.line, distance)
-        tolerance, most = chain.aim.tolerance, problem.iterations
-        directions, passes = solve_directions(do, start, lengths, axes, distance, tolerance, most)
-    if chain.aim.pole is not None and solver in (Solver.FABRIK, Solver.EVEN_BEND):
-        directions, roll = _rolled(chain, directions, lengths, axes)
-        chain_turn = multiply(roll, chain_turn)
-    # Keep the FK shape exactly: nearly straight, rounding of the distance would show as its square root.
-    kept = bends_as_fk & (abs(distance - size_of(do, chain.tip)) <= SAME)
-    kept = reduce(and_, [factor == 1.0 for factor in reach.stretch], kept) | closed
-    if solver is not Solver.FABRIK and do.any(kept):
-        directions = do.choose(kept, turned(chain_turn, chain.directions), directions)
-    inherits = None if problem.inherits is None else list(problem.inherits)
-    turns = bone_rotations(do, chain_turn, chain.directions, directions, chain.frames, carried, inherits)
-    return bent(chain, reach, axes.line, list(map(matrix_of, turns)), passes)
 
 
 def aimed(chain: Chain, reached: Number, solver: Solver | None) -> tuple[Axes, Axes, Quaternion, Number, Number]:
