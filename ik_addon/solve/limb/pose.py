@@ -91,11 +91,11 @@ class RolledJoint(NamedTuple):
         p, q = self.twist_sine, self.twist_cosine
         return atan2(p[0] + p[1] * c + p[2] * s, q[0] + q[1] * c + q[2] * s)
 
-    def allows(self, roll: float, slack: float = 2.0 * EDGE) -> bool:
-        """Return whether the joint is within its limits, but for some slack."""
-        if outside(self.along.at(roll), self.limits) > slack:
+    def allows(self, roll: float) -> bool:
+        """Return whether the joint is within its limits, but for rounding."""
+        if outside(self.along.at(roll), self.limits) > 2.0 * EDGE:
             return False
-        return self.twists is WHOLE or contains(self.twists, self.twist(roll), slack)
+        return self.twists is WHOLE or contains(self.twists, self.twist(roll), 2.0 * EDGE)
 
     def bounds(self) -> list[float]:
         """Return the rolls at which the joint may reach a limit."""

@@ -166,9 +166,9 @@ class Limb:
         lengths, elbow = (norm(upper), norm(lower)), applied(fk[0], upper)
         end = plus(elbow, applied(fk[1], lower))
         chord = norm(end)
-        for (x, y, z), length in zip((upper, lower), lengths, strict=True):
-            if chord < STRAIGHT or y <= 0.0 or sqrt(x * x + z * z) > _SKEW * length:
-                return None
+        arms = zip((upper, lower), lengths, strict=True)
+        if chord < STRAIGHT or any(y <= 0.0 or sqrt(x * x + z * z) > _SKEW * length for (x, y, z), length in arms):
+            return None
         line = unit(end)
         # The centroid of both bones, as a curve: half as far off the line as the knee.
         bend = times(reject(elbow, line), sum(lengths) / 2.0)
