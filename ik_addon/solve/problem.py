@@ -305,17 +305,19 @@ def check_input(problem: Problem) -> None:
     for name, value in settings:
         if value is not None and np.shape(value) not in ((), (members,)):
             raise ValueError(f"{name} must be one number or have the shape ({members},), not {np.shape(value)}")
-    parents = np.asarray(-1 if problem.parents is None else problem.parents)
-    stiffness = np.asarray(0.0 if problem.stiffness is None else problem.stiffness)
-    weights = np.asarray(1.0 if problem.stretch_weights is None else problem.stretch_weights)
+    given = (problem.parents, problem.stiffness, problem.stretch_weights)
+    parents, stiffness, weights = (None if value is None else np.asarray(value) for value in given)
+    is_tree = parents is None or (parents < np.arange(bones)).all()
+    is_stiff = stiffness is None or ((stiffness >= 0.0) & (stiffness < 1.0)).all()
+    is_weight = weights is None or (np.isfinite(weights) & (weights >= 0.0)).all()
     for is_right, rule in (
-        ((parents < np.arange(bones)).all(), "parents must name an earlier bone for each bone, or -1"),
-        (((stiffness >= 0.0) & (stiffness < 1.0)).all(), "stiffness must be at least 0 and less than 1"),
+        (is_tree, "parents must name an earlier bone for each bone, or -1"),
+        (is_stiff, "stiffness must be at least 0 and less than 1"),
         (-1.0 <= problem.bend_lead <= 1.0, "bend_lead must be between -1 and 1"),
         (not ((softness < 0.0) | (softness > 1.0)).any(), "softness must be between 0 and 1"),
         (not ((push_limit < 0.0).any() or (tolerance < 0.0).any()), "push_limit and tolerance must not be negative"),
         (problem.iterations >= 0, "iterations must not be negative"),
-        ((np.isfinite(weights) & (weights >= 0.0)).all(), "stretch_weights must be finite and not negative"),
+        (is_weight, "stretch_weights must be finite and not negative"),
     ):
         if not is_right:
             raise ValueError(rule)

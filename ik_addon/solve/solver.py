@@ -82,10 +82,11 @@ def solve(problem: Problem, known: Known | None = None) -> Solution:
         valid = chain.is_valid
         for solver, suits in chain.kinds(problem.solver, valid):
             taken = suits & valid
-            if chain.do.any(taken):
-                is_whole = np.all(taken)
-                index = np.flatnonzero(taken) if not is_whole else np.s_[:] if i is None else i
-                own = chain if is_whole else members(chain, index)
+            if i is not None and taken:
+                write(chain, chain.solved(problem, solver), solution, i)
+            elif i is None and taken.any():
+                index = np.s_[:] if taken.all() else np.flatnonzero(taken)
+                own = members(chain, index)
                 write(own, own.solved(problem, solver), solution, index)
     return solution
 
