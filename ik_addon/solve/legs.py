@@ -14,7 +14,7 @@ from .bodies import search_from
 from .free.axes import joints_of
 from .free.bend_shares import mobility_of, shared
 from .free.chains import Bent, Chain, aimed, at_pole, bent, write
-from .free.folds import Legs, place_of
+from .free.folds import joints_in, place_of
 from .free.reach import reachable
 from .limited.skeleton import Angles, Joint, Standing, arrays_of, nearest_angles, rows_of
 from .maths.cones import at_limit
@@ -84,7 +84,7 @@ def _folded(
         mobility = mobility_of(do, chain.lengths, carried, problem.stiffness, problem.bend_lead)
         shares = list(map(shared, shares, chain.frames, mobility))
     lengths = [length * factor for length, factor in zip(chain.lengths, reach.stretch, strict=True)]
-    legs = Legs.of(do, chain.directions, lengths, carried, shares)
+    folding = joints_in(do, chain.directions, carried, shares)
 
     def clamped(i: int, zero: Quaternion, turn: Quaternion) -> tuple[Quaternion, Vector]:
         angles = nearest_angles(do, joints[i], multiply(inverse(zero), multiply(turn, frames[i])))
@@ -94,7 +94,7 @@ def _folded(
         """Return the rotations of the bones at a place, with the root bone not turned, and the joint angles."""
         none = 0.0 * chain.scale
         turns, angles = [(none + 1.0, none, none, none)], [(none, none, none)]
-        for i, joint in enumerate(legs.joints[1:], 1):
+        for i, joint in enumerate(folding[1:], 1):
             zero = multiply(multiply(turns[-1], frames[i - 1]), rests[i])
             turn, own = clamped(i, zero, multiply(turns[-1], joint.turn(do, place)))
             turns.append(turn)

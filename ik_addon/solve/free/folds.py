@@ -23,6 +23,7 @@ from operator import and_
 from ..maths.numbers import Number, Numbers
 from ..maths.turns import STILL, Quaternion, multiply, rotate
 from ..maths.vectors import Vector, cross, dot, either, over, plus, reject, size_of, times
+from .axes import joints_of
 
 TIGHTEST = 20.0
 """The tangent of half the largest angle to which a joint folds: 174 degrees."""
@@ -61,18 +62,24 @@ def folded(
     Returns:
         The directions, and whether FK bends all joints to their sides: such a chain keeps its FK pose if that reaches.
     """
-    legs = Legs.of(do, directions, lengths, carried, folds)
-    place = place_of(do, lambda place: size_of(do, legs.posed(place)[1]) - distance)
-    return legs.posed(place)[0], reduce(and_, (joint.is_right for joint in legs.joints))
+    joints = joints_in(do, directions, carried, folds)
+
+    def posed(place: Number) -> list[Vector]:
+        turn, found = STILL, []
+        for joint, direction in zip(joints, directions, strict=True):
+            if do.any(joint.share > 0.0):
+                turn = multiply(turn, joint.turn(do, place))
+            found.append(rotate(turn, direction))
+        return found
+
+    place = place_of(do, lambda place: size_of(do, joints_of(posed(place), lengths)[-1]) - distance)
+    return posed(place), reduce(and_, (joint.is_right for joint in joints))
 
 
 @dataclass(frozen=True)
 class Joint:
     """The joint of a bone: how FK bends it, and how it folds."""
 
-    direction: Vector
-    """Direction of the bone in the FK pose."""
-    length: Number
     bend: Vector
     """Rotation in the FK pose: the axis times the tangent of half the angle."""
     hinge: Vector
@@ -98,52 +105,27 @@ class Joint:
         return turn
 
 
-@dataclass(frozen=True)
-class Legs:
-    """One leg or many, joint by joint."""
-
-    do: Numbers
-    joints: list[Joint]
-
-    @classmethod
-    def of(
-        cls,
-        do: Numbers,
-        directions: Sequence[Vector],
-        lengths: Sequence[Number],
-        carried: Sequence[Number],
-        folds: Sequence[Vector],
-    ) -> Legs:
-        """Split the FK pose into joints."""
-        joints = []
-        before, begun = directions[0], carried[0] != carried[0]
-        for direction, length, skipped, fold in zip(directions, lengths, carried, folds, strict=True):
-            is_joint = begun & (skipped == False)  # noqa: E712 - of an array as of a single one
-            bend = over(cross(before, direction), do.most(1.0 + dot(before, direction), 1e-12))
-            size = size_of(do, bend)
-            bend = times(bend, do.where(is_joint, TIGHTEST / do.most(size, TIGHTEST), 0.0))
-            share = size_of(do, fold)
-            hinge = reject(fold, before)
-            across = size_of(do, hinge)
-            usable = is_joint & (across > ALONG * share)
-            hinge = times(hinge, do.where(usable, 1.0, 0.0) / do.most(across, 1e-200))
-            along, share = dot(bend, hinge), do.where(usable, share, 0.0)
-            aside = plus(bend, times(hinge, -along))
-            joints.append(Joint(direction, length, bend, hinge, share, do.most(along, 0.0), aside, along >= 0.0))
-            before, begun = either(do, skipped, before, direction), begun | (skipped == False)  # noqa: E712
-        return cls(do, joints)
-
-    def posed(self, place: Number) -> tuple[list[Vector], Vector]:
-        """Return the directions and the tip at a place."""
-        turn = STILL
-        found: list[Vector] = []
-        tip: Vector = (0.0, 0.0, 0.0)
-        for joint in self.joints:
-            if self.do.any(joint.share > 0.0):
-                turn = multiply(turn, joint.turn(self.do, place))
-            found.append(rotate(turn, joint.direction))
-            tip = plus(tip, times(found[-1], joint.length))
-        return found, tip
+def joints_in(
+    do: Numbers, directions: Sequence[Vector], carried: Sequence[Number], folds: Sequence[Vector]
+) -> list[Joint]:
+    """Split the FK pose of legs into joints."""
+    joints = []
+    before, begun = directions[0], carried[0] != carried[0]
+    for direction, skipped, fold in zip(directions, carried, folds, strict=True):
+        is_joint = begun & (skipped == False)  # noqa: E712 - of an array as of a single one
+        bend = over(cross(before, direction), do.most(1.0 + dot(before, direction), 1e-12))
+        size = size_of(do, bend)
+        bend = times(bend, do.where(is_joint, TIGHTEST / do.most(size, TIGHTEST), 0.0))
+        share = size_of(do, fold)
+        hinge = reject(fold, before)
+        across = size_of(do, hinge)
+        usable = is_joint & (across > ALONG * share)
+        hinge = times(hinge, do.where(usable, 1.0, 0.0) / do.most(across, 1e-200))
+        along, share = dot(bend, hinge), do.where(usable, share, 0.0)
+        aside = plus(bend, times(hinge, -along))
+        joints.append(Joint(bend, hinge, share, do.most(along, 0.0), aside, along >= 0.0))
+        before, begun = either(do, skipped, before, direction), begun | (skipped == False)  # noqa: E712
+    return joints
 
 
 def place_of(do: Numbers, gap_at: Callable[[Number], Number]) -> Number:
