@@ -16,24 +16,6 @@ def is_dragging(window: Window) -> bool:
     return "IK_ADDON_OT_goal_move" in window.inside.running()
 
 
-@pytest.mark.parametrize("live", [False, True], ids=["solved", "live"])
-def test_cancelling_a_drag_restores_everything_exactly(arm: Window, live: bool) -> None:
-    arm.inside.set_live(live)
-    before = arm.state("before")
-    for how in ("Escape", "right click"):
-        arm.grab(DRAG, -60, -50)
-        assert is_dragging(arm)
-        moving = arm.state(f"dragging-{how}")
-        assert moving["goals"] != before["goals"]
-        assert arm.is_reached(), "the tip follows while the mouse moves"
-        if how == "Escape":
-            arm.tap("Escape")
-        else:
-            arm.click(RIGHT_BUTTON)
-        assert not differences(arm.state(f"cancelled-{how}"), before)
-        assert not is_dragging(arm)
-
-
 @pytest.mark.parametrize(
     ("bone", "keys"),
     [("", ""), ("forearm", "g"), ("forearm", "r"), ("upper_arm", "r")],

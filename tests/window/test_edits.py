@@ -146,22 +146,6 @@ def test_typed_numbers_are_one_undo_step(live: Window) -> None:
             assert not differences(live.state("redone"), after, SEEN)
 
 
-def test_insert_keyframe_keys_the_fk_pose(live: Window) -> None:
-    shown, fk = live.inside.pose(), live.inside.fk()
-    live.inside.activate("forearm")
-    live.key("i")
-    live.rest()
-    keys = live.state("keyed")["keys"]
-    assert keys, "something was keyed"
-    assert not differences(live.inside.pose(), shown, SEEN)
-    for name, values in live.inside.keyed("forearm").items():
-        assert values == pytest.approx(fk["forearm"][name], abs=SEEN)
-    live.key("ctrl+z")
-    assert not live.state("undone")["keys"]
-    live.key("ctrl+shift+z")
-    assert not differences(live.state("redone")["keys"], keys, SEEN)
-
-
 def test_auto_keying_keys_fk_and_the_target(live: Window) -> None:
     live.inside.auto_key(True)
     live.inside.go_to(7)

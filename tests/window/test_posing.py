@@ -197,13 +197,6 @@ def test_the_tool_can_move_the_chain_alone(human: Window) -> None:
     assert human.inside.turned_bones()
 
 
-def test_the_other_side_follows_with_x_axis_mirror(human: Window) -> None:
-    human.inside.mirror_x(True)
-    human.drag(human.inside.place_of_bone("forearm.L"), 25, -45)
-    after = heads(human)
-    assert far(after["hand.R"], [-after["hand.L"][0], *after["hand.L"][1:]]) < 1e-3
-
-
 def test_the_panel_pins_lists_shows_and_releases_feet(human: Window) -> None:
     view = "760x700+10+80"
     human.inside.open_panel("VIEW3D_PT_ik_addon_body")
