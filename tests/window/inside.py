@@ -460,11 +460,6 @@ def pins() -> dict[str, list[str]]:
     return {bone.name: sorted(bone.ik_addon.pin) for bone in rig().pose.bones if bone.ik_addon.pin}
 
 
-def mirror_x(on: bool) -> None:
-    """Turn X-Axis Mirror of the armature on or off."""
-    rig().pose.use_mirror_x = on
-
-
 def tool_setting(operator: str, name: str, value: Any = None) -> Any:
     """Return a setting of a tool's operator; first set it if a value is given."""
     tool: Any = bpy.context.workspace.tools.from_space_view3d_mode("POSE")
