@@ -46,39 +46,32 @@ class _Kept:
 
 def before(goal: Goal, times: Floats) -> Row:
     """Return the channels (F, 17) of a goal at ascending times (F,), as they were before any planting."""
-    return _before(goal.keyed(times), _read(goal), times)
+    return _before(goal, _read(goal), times)[0]
 
 
-def _before(rows: Row, kept: _Kept, times: Floats) -> Row:
-    """Return what keyed channels (F, 17) were before planting, where they still are what planting keyed."""
+def _before(goal: Goal, kept: _Kept, times: Floats) -> tuple[Row, bool]:
+    """Return the channels (F, 17) of a goal as they were where they still are what planting keyed, and if any are."""
+    rows = goal.keyed(times)
     if not len(kept.times):
-        return rows
+        return rows, False
     at = np.minimum(np.searchsorted(kept.times, times - SAME_FRAME), len(kept.times) - 1)
     same = np.abs(kept.times[at] - times) <= SAME_FRAME
     same &= ~(np.abs(rows - kept.planted[at]) > SAME * (1.0 + np.abs(rows))).any(axis=1)
-    return np.where(same[:, None], kept.before[at], rows)
+    found = np.where(same[:, None], kept.before[at], rows)
+    return found, not np.array_equal(found, rows)
 
 
 def is_planted(goal: Goal, times: Floats) -> bool:
     """Return whether planting keyed a goal on some of these frames, not just along with the hips, unedited since."""
     kept = _read(goal)
-    return _planted_before(goal, kept.some(kept.along == 0.0), times) is not None
-
-
-def _planted_before(goal: Goal, kept: _Kept, times: Floats) -> Row | None:
-    """Return the channels (F, 17) of a goal as they were before planting, or None if it was not planted."""
-    if not len(kept.times):
-        return None
-    rows = goal.keyed(times)
-    found = _before(rows, kept, times)
-    return None if np.array_equal(found, rows) else found
+    return _before(goal, kept.some(kept.along == 0.0), times)[1]
 
 
 def put_back(goals: Sequence[Goal], times: Floats, undo: ExitStack) -> None:
     """Key goals at ascending times (F,) as they were before planting; `undo` takes that back."""
     for goal in goals:
-        rows = _planted_before(goal, _read(goal), times)
-        if rows is not None:
+        rows, differs = _before(goal, _read(goal), times)
+        if differs:
             key_goals([goal], rows[:, None], times, undo)
 
 
