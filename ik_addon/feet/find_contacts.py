@@ -10,7 +10,6 @@ import bpy
 import numpy as np
 
 from ..bake.restore import over_frames
-from ..bake.selection import time_scale
 from ..core import contact_keys, keyframes
 from ..core.steps import part
 from ..rig.plan.chain import end_of
@@ -56,7 +55,6 @@ def key_contacts(
     """
     view_layer, scene = context.view_layer, context.scene
     rate = scene.render.fps / scene.render.fps_base
-    times = time_scale(scene) * np.array(frames, dtype=np.float64)
     with over_frames(view_layer, ob) as (undo, before):
         keyframes.check(ob, [contact_keys.channel(tip, np.zeros(1)) for tip in tips])
         with ExitStack() as aside:
@@ -75,15 +73,12 @@ def key_contacts(
             found.append(contacts)
             seen.append(foot)
         legs = [i for i, chain in enumerate(chains) if pivots.is_of_leg(feet.figure, feet.tip(chain))]
-        surface = None
-        if floor is not None:
-            looking = feet.look_at(view_layer, floor, frames, [chains[i] for i in legs])
-            surface = yield from part(looking, 0.8, 0.95)
+        surface = yield from part(feet.look_at([chains[i] for i in legs]), 0.8, 0.95)
         rests = [_rests(feet, chains[i], seen[i], found[i], surface) for i in legs]
         for i, contacts in zip(legs, without_held(rests), strict=True):
             found[i] = contacts
         for chain, contacts in zip(chains, found, strict=True):
-            contact_keys.write(feet.tip(chain), contacts, times, undo)
+            contact_keys.write(feet.tip(chain), contacts, feet.times, undo)
         yield 0.95
         before.restore()
     return sum(len(runs(np.asarray(contacts.any(axis=0)))) for contacts in found)

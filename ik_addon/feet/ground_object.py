@@ -191,8 +191,8 @@ def changes_shape(ob: bpy.types.Object) -> bool:
 def read_ground(
     view_layer: bpy.types.ViewLayer,
     ob: bpy.types.Object,
+    worlds: Floats,
     frames: Sequence[int],
-    worlds: Floats | None,
     support: Floats,
     way: Floats,
     reach: float,
@@ -202,15 +202,12 @@ def read_ground(
     Args:
         view_layer: the view layer to evaluate.
         ob: the object.
+        worlds: (F, 4, 4) its world matrices.
         frames: ascending frames.
-        worlds: (F, 4, 4) its world matrices; None if it doesn't move.
         support: (F, 4, 4) world matrices of what the feet stand on, without scale.
         way: (F, n, 3) points that the feet pass, in the space of what they stand on.
         reach: about the length of a leg.
     """
-    if worlds is None:
-        world = np.array(ob.evaluated_get(view_layer.depsgraph).matrix_world, dtype=np.float64)
-        worlds = np.repeat(world[None], len(frames), axis=0)
     own = unscaled(worlds)
     axes = own[:, :3, :3]
     axes *= np.where(np.linalg.det(axes) < 0.0, -1.0, 1.0)[:, None, None]
@@ -268,10 +265,10 @@ class Floor:
         self, frames: Sequence[int], points: Floats, reach: float
     ) -> Generator[float, None, Callable[[Floats], Floats]]:
         """Sample the object on frames; yields progress (0 to 1). See `bake.reducing.Floor`."""
-        worlds = None
+        worlds = [world_of(self.ob, self.view_layer.depsgraph)] * len(frames)
         if not is_still(self.ob):
-            worlds = np.array((yield from part(stepped(self.view_layer, frames, partial(world_of, self.ob)), 0.0, 0.5)))
-        looking = read_ground(self.view_layer, self.ob, frames, worlds, still(len(frames)), points, reach)
+            worlds = yield from part(stepped(self.view_layer, frames, partial(world_of, self.ob)), 0.0, 0.5)
+        looking = read_ground(self.view_layer, self.ob, np.array(worlds), frames, still(len(frames)), points, reach)
         return (yield from part(looking, 0.5, 1.0)).heights
 
 

@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ..core import contact_keys, keyframes
+from ..core import keyframes
 from ..core.channels import Row
 from ..core.goals import Goal
 from ..core.settings import chain_of
@@ -30,7 +30,7 @@ from .foot_track import Foot
 from .ground_object import UP
 from .hips_path import Leg, help_reach
 from .pivots import is_of_leg
-from .reach import Proof, Reached, Record
+from .reach import Reached, Record, solve
 from .sampled_feet import Feet
 
 BENT = 1e-4
@@ -110,10 +110,7 @@ def rise_of(heights: Sequence[Floats], smooth: int) -> Floats:
 
 
 def move_hips(
-    view_layer: bpy.types.ViewLayer,
     feet: Feet,
-    frames: Sequence[int],
-    at: Floats,
     planted: Sequence[Foot],
     wanted: Floats,
     records: Sequence[Record],
@@ -127,12 +124,9 @@ def move_hips(
     """Move and key the hips; yields progress (0 to 1).
 
     Args:
-        view_layer: the view layer, in which the keys of the targets already play.
         feet: the feet as they were sampled.
-        frames: F frames.
-        at: (F,) times of these frames in the action.
         planted: the planted feet, one per chain.
-        wanted: (F, g, 3) positions of their targets, in world space.
+        wanted: (F, g, 3) positions of their targets, in world space, whose keys already play.
         records: the chains before planting.
         along: (F, 3) how the ground moves the hips; None if they must not move.
         cap: the largest movement in addition to that.
@@ -141,23 +135,23 @@ def move_hips(
         carry: called with the movement (F, 3) of the hips whenever they are keyed; keys what moves with them.
         undo: takes the keys back.
     """
-    reason = "" if along is None else why_fixed(feet)
-    moved = np.zeros((len(frames), 3)) if along is None or reason else along
+    reason, count = "" if along is None else why_fixed(feet), len(feet.frames)
+    moved = np.zeros((count, 3)) if along is None or reason else along
     legs = _legs(feet, wanted, moved, [foot.contacts for foot in planted], [record.reached for record in records])
-    standing = [] if feet.standing is None else _standing(feet.standing, at, moved)
+    standing = [] if feet.standing is None else _standing(feet.standing, moved)
     if along is None or reason:
-        reached = Reached.nowhere(len(frames), feet.snap.chains)
-        yield from Proof.of(view_layer, feet, frames).solve(reached, np.ones(len(frames), dtype=bool))
+        reached = Reached.nowhere(feet)
+        yield from solve(feet, reached, np.ones(count, dtype=bool))
         is_short = any(leg.short(moved).any() for leg in legs)
         return Helped(moved, reached, [], [reason] if reason and is_short else [])
     assert feet.hips is not None, "there are some"
     goal = Goal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
-    old = original_keys.before(goal, at)
-    moment = max(min(round(MOMENT * rate), len(frames) - 1), 1)
+    old = original_keys.before(goal, feet.times)
+    moment = max(min(round(MOMENT * rate), count - 1), 1)
     turns = [turns_of(record.poses, moment) for record in records]
     flip = FLIP * moment / rate
-    search = _Search(view_layer, feet, frames, at, goal, legs, standing, along, turns, moment, flip, carry, undo)
-    asked, found, size = np.zeros(len(frames), dtype=bool), None, max(leg.reach for leg in legs)
+    search = _Search(feet, goal, legs, standing, along, turns, moment, flip, carry, undo)
+    asked, found, size = np.zeros(count, dtype=bool), None, max(leg.reach for leg in legs)
     for turn in range(ROUNDS):
         found = help_reach([*legs, *standing], cap, smooth * rate, found)
         while (hasty := _hasty(found.offsets * rate / size, legs, smooth * rate)).any():
@@ -179,7 +173,7 @@ def move_hips(
         best = search.best
     search.show(best.offsets)
     if search.goals:
-        original_keys.keep(goal, old, at, undo)
+        original_keys.keep(goal, old, feet.times, undo)
     return Helped(along + best.offsets, best.reached, search.goals, [])
 
 
@@ -215,10 +209,10 @@ def _legs(feet: Feet, ends: Floats, moved: Floats, contacts: Sequence[Bools], kn
     return found
 
 
-def _standing(feet: Feet, at: Floats, moved: Floats) -> list[Leg]:
-    """Return the legs that were planted earlier, held where they touch at times (F,) of the action."""
-    contacts = [contact_keys.read(feet.tip(chain), at) for chain in feet.snap.chains]
-    known = [np.ones(len(at), dtype=bool)] * len(contacts)
+def _standing(feet: Feet, moved: Floats) -> list[Leg]:
+    """Return the legs that were planted earlier, held where they touch."""
+    contacts = [feet.contacts(chain) for chain in feet.snap.chains]
+    known = [np.ones(len(feet.frames), dtype=bool)] * len(contacts)
     return _legs(feet, feet.sampled.goals[:, :, :3, 3], moved, contacts, known)
 
 
@@ -246,11 +240,7 @@ class _Try:
 class _Search:
     """The search for a movement of the hips."""
 
-    view_layer: bpy.types.ViewLayer
     feet: Feet
-    frames: Sequence[int]
-    at: Floats
-    """(F,) times of the frames in the action."""
     goal: Goal
     """The hips."""
     legs: Sequence[Leg]
@@ -272,7 +262,6 @@ class _Search:
     tries: list[_Try] = field(default_factory=list)
     shown: Floats | None = None
     """(F, 3) the movement that is keyed now."""
-    proof: Proof | None = None
 
     @property
     def best(self) -> _Try:
@@ -281,24 +270,17 @@ class _Search:
 
     def begin(self, offsets: Floats) -> _Try:
         """Start a new try."""
-        frames, legs = len(self.frames), len(self.legs)
-        own = _Try(
-            offsets,
-            Reached.nowhere(frames, self.feet.snap.chains),
-            np.zeros(frames, dtype=bool),
-            np.zeros((legs, *offsets.shape)),
-        )
-        self.tries.append(own)
-        return own
+        seen, asked = np.zeros(len(offsets), dtype=bool), np.zeros((len(self.legs), *offsets.shape))
+        self.tries.append(_Try(offsets, Reached.nowhere(self.feet), seen, asked))
+        return self.tries[-1]
 
     def show(self, offsets: Floats) -> None:
         """Key the hips, unless they stay where they were."""
         moved = self.along + offsets
         if offsets is not self.shown and (self.goals or moved.any()):
-            _key(self.feet, self.goal, moved, self.at, self.undo)
+            _key(self.feet, self.goal, moved, self.undo)
             self.carry(moved)
-            if not self.goals:  # the hips may not have been animated before
-                self.goals, self.proof = [self.goal], None
+            self.goals = [self.goal]
         self.shown = offsets
 
     def look(self, own: _Try, some: Bools) -> Generator[float, None, None]:
@@ -306,8 +288,7 @@ class _Search:
         if not some.any():
             return
         self.show(own.offsets)
-        self.proof = self.proof or Proof.of(self.view_layer, self.feet, self.frames)
-        yield from self.proof.solve(own.reached, some)
+        yield from solve(self.feet, own.reached, some)
         own.seen |= some
         self._judge(own)
 
@@ -368,8 +349,8 @@ def turns_of(poses: Floats, frames: int = 1) -> Floats:
     return np.asarray(np.sqrt((away * away).sum(axis=0)))
 
 
-def _key(feet: Feet, goal: Goal, moved: Floats, at: Floats, undo: ExitStack) -> None:
-    """Key the hips, moved by (F, 3) in world space, at times (F,) of the action."""
+def _key(feet: Feet, goal: Goal, moved: Floats, undo: ExitStack) -> None:
+    """Key the hips, moved by (F, 3) in world space."""
     ob, sampler, skeleton = feet.snap.ob, feet.snap.sampler, feet.snap.skeleton
     assert feet.hips is not None, "there are some"
     keyframes.check(ob, channels_of(goal, goal.row()[None]))
@@ -379,4 +360,4 @@ def _key(feet: Feet, goal: Goal, moved: Floats, at: Floats, undo: ExitStack) -> 
     above = None if parent < 0 else feet.sampled.poses[:, sampler.rows([parent])[0]]
     rows: Row = goal.rows(skeleton.to_basis(ob, feet.hips, poses, above))
     undo.callback(goal.set_row, goal.row())
-    key_goals([goal], rows[:, None], at, undo)
+    key_goals([goal], rows[:, None], feet.times, undo)

@@ -108,13 +108,13 @@ def plant_feet(
             if not goal.is_keyed:
                 raise UserError("Target '{name}' has no keys. Press Targets to Pose on a range first", name=goal.name)
             keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
-        grounds = yield from part(_grounds(view_layer, feet, frames, options, rate), 0.5, 0.55)
-        records = yield from part(recorded(view_layer, feet, frames), 0.55, 0.65)
-        source = [_marked(feet, chain, feet.foot(chain), at) for chain in chains]
+        grounds = yield from part(_grounds(feet, options, rate), 0.5, 0.55)
+        records = yield from part(recorded(feet), 0.55, 0.65)
+        source = [_marked(feet, chain, feet.foot(chain)) for chain in chains]
         planted, along = _planted(feet, source, grounds, options, rate)
         yield 0.65
         old = [original_keys.before(goal, at) for goal in goals]
-        wanted = _key(feet, source, planted, at, undo)
+        wanted = _key(feet, source, planted, undo)
         ground_object.remember(ob, options.ground, undo)
         for chain in chains:  # a bake with fewer keys holds these points, too
             tip = feet.tip(chain)
@@ -127,14 +127,11 @@ def plant_feet(
             if hands and not np.array_equal(moved, carried_by):
                 carried_by = moved
                 planted = _along(feet, source, planted, grounds, moved, blend)
-                wanted = _key(feet, source, planted, at, undo, hands)
+                wanted = _key(feet, source, planted, undo, hands)
 
         helped = yield from part(
             hips.move_hips(
-                view_layer,
                 feet,
-                frames,
-                at,
                 planted,
                 wanted,
                 records,
@@ -179,7 +176,7 @@ def plant_feet(
             goal.show_keys(scale * scene.frame_current_final)
     lengths = [feet.length(chain) for chain in chains]
     missed = np.nan_to_num(helped.reached.errors)
-    shown = [_marked(feet, chain, foot, at) for chain, foot in zip(chains, helped.reached.feet(feet), strict=True)]
+    shown = [_marked(feet, chain, foot) for chain, foot in zip(chains, helped.reached.feet(feet), strict=True)]
     return Planted(
         chains=tuple(chain.tip for chain in chains),
         frames=len(frames),
@@ -245,21 +242,19 @@ def _deepest(grounds: Sequence[Ground], feet: Sequence[Foot], lengths: Sequence[
     return max(own.depth_of(foot) / length for own, foot, length in zip(grounds, feet, lengths, strict=True))
 
 
-def _marked(feet: Feet, chain: Chain, foot: Foot, at: Floats) -> Foot:
-    """Return a foot with its keyed contacts at times (F,) of the action."""
-    foot = replace(foot, contacts=contact_keys.read(feet.tip(chain), at))
+def _marked(feet: Feet, chain: Chain, foot: Foot) -> Foot:
+    """Return a foot with its keyed contacts."""
+    foot = replace(foot, contacts=feet.contacts(chain))
     if feet.snap.goals[chain.target].turns:
         return foot
     return replace(foot, pivots=np.zeros((2, 3)))  # without End Rotation, only the joint is held
 
 
-def _grounds(
-    view_layer: bpy.types.ViewLayer, feet: Feet, frames: Sequence[int], options: Options, rate: float
-) -> Generator[float, None, list[Ground]]:
+def _grounds(feet: Feet, options: Options, rate: float) -> Generator[float, None, list[Ground]]:
     """Return the ground of each chain; empty if there is no ground. Yields progress (0 to 1)."""
-    if options.ground is None:
+    surface = yield from feet.look_at(feet.snap.chains)
+    if surface is None:
         return []
-    surface = yield from feet.look_at(view_layer, options.ground, frames, feet.snap.chains)
     found = []
     for chain in feet.snap.chains:
         length = feet.length(chain)
@@ -307,14 +302,14 @@ def _along(
 
 
 def _key(
-    feet: Feet, source: Sequence[Foot], planted: Sequence[Foot], at: Floats, undo: ExitStack, only: Sequence[int] = ()
+    feet: Feet, source: Sequence[Foot], planted: Sequence[Foot], undo: ExitStack, only: Sequence[int] = ()
 ) -> Floats:
     """Key the targets of all planted feet, or of chains `only`; return the wanted world positions (F, g, 3) of all."""
     goals = feet.snap.goals
     wanted, turns = _placed(feet, source, planted)
     rows = continuous(rows_of(goals, feet.sampled, wanted, turns), [goal.holder.rotation_mode for goal in goals])
     some = [feet.snap.chains[i].target for i in only] or list(range(len(goals)))
-    key_goals([goals[g] for g in some], rows[:, some], at, undo)
+    key_goals([goals[g] for g in some], rows[:, some], feet.times, undo)
     return wanted
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass
 
-import bpy
 import numpy as np
 
 from ..bake.sampling import Frames
@@ -42,8 +41,9 @@ class Reached:
     """For each chain, the poses (F, n, 4, 4) of its bones."""
 
     @classmethod
-    def nowhere(cls, frames: int, chains: Sequence[Chain]) -> Reached:
-        """Return an empty result for a number of frames, with nothing solved yet."""
+    def nowhere(cls, feet: Feet) -> Reached:
+        """Return an empty result, with nothing solved yet."""
+        frames, chains = len(feet.frames), feet.snap.chains
         errors, ends, turned = (np.full((frames, len(chains), *shape), np.nan) for shape in ((), (3,), (4, 4)))
         return cls(errors, ends, turned, [np.full((frames, len(chain.bones), 4, 4), np.nan) for chain in chains])
 
@@ -57,36 +57,19 @@ class Reached:
         ]
 
 
-@dataclass(frozen=True)
-class Proof:
-    """Solves chains on frames; valid as long as their settings don't change."""
-
-    view_layer: bpy.types.ViewLayer
-    feet: Feet
-    frames: Sequence[int]
-    """F frames."""
-    only: list[str] | None
-    plan: Plan
-
-    @classmethod
-    def of(cls, view_layer: bpy.types.ViewLayer, feet: Feet, frames: Sequence[int]) -> Proof:
-        """Plan the solve of the sampled chains."""
-        ob = feet.snap.ob
-        only = None if object_of(ob).live else [chain.tip for chain in feet.snap.chains]
-        return cls(view_layer, feet, frames, only, Plan.of(ob, view_layer.depsgraph, only))
-
-    def solve(self, reached: Reached, some: Bools) -> Generator[float, None, None]:
-        """Solve some (F,) of the frames and write the results to `reached`; yields progress (0 to 1)."""
-        ob, plan, chains, own = self.feet.snap.ob, self.plan, self.feet.snap.chains, np.flatnonzero(some)
-        planned = {chain.tip for chain in plan.chains}
-        chosen = {c: chain for c, chain in enumerate(chains) if chain.tip in planned}
-        solved = _Ends(plan, reached, own, chosen)
-        numbers = [self.frames[i] for i in own.tolist()]
-        stored = fk_store.held(ob, plan.live)
-        work = Frames(self.view_layer, ob, plan, self.only, stored, numbers, changes_order=False)
-        with registry.paused(ob):
-            yield from work.solve(solved, foretold=work.are_foretold)
-        reached.errors[np.ix_(own, np.array([*chosen], dtype=np.int64))] = solved.errors
+def solve(feet: Feet, reached: Reached, some: Bools) -> Generator[float, None, None]:
+    """Solve the chains on some (F,) of the frames and write the results to `reached`; yields progress (0 to 1)."""
+    ob, view_layer, own = feet.snap.ob, feet.view_layer, np.flatnonzero(some)
+    only = None if object_of(ob).live else [chain.tip for chain in feet.snap.chains]
+    plan = Plan.of(ob, view_layer.depsgraph, only)
+    planned = {chain.tip for chain in plan.chains}
+    chosen = {c: chain for c, chain in enumerate(feet.snap.chains) if chain.tip in planned}
+    solved = _Ends(plan, reached, own, chosen)
+    numbers = [feet.frames[i] for i in own.tolist()]
+    work = Frames(view_layer, ob, plan, only, fk_store.held(ob, plan.live), numbers, changes_order=False)
+    with registry.paused(ob):
+        yield from work.solve(solved, foretold=work.are_foretold)
+    reached.errors[np.ix_(own, np.array([*chosen], dtype=np.int64))] = solved.errors
 
 
 @dataclass(frozen=True)
@@ -99,20 +82,18 @@ class Record:
     """(F,) whether it reached its target."""
 
 
-def recorded(
-    view_layer: bpy.types.ViewLayer, feet: Feet, frames: Sequence[int]
-) -> Generator[float, None, list[Record]]:
+def recorded(feet: Feet) -> Generator[float, None, list[Record]]:
     """Return each chain before planting; yields progress (0 to 1).
 
     Its poses are FK poses if all targets follow the FK pose, as those of a recording do; otherwise solved poses.
     """
-    chains, snap = feet.snap.chains, feet.snap
+    chains, snap, everywhere = feet.snap.chains, feet.snap, np.ones(len(feet.frames), dtype=bool)
     found = [feet.sampled.poses[:, snap.sampler.rows(chain.bones)] for chain in chains]
     gaps = [lengths_of(feet.ends(chain) - feet.sampled.goals[:, chain.target, :3, 3]) for chain in chains]
     if all(float(gap.max()) < FOLLOWS * feet.length(chain) for gap, chain in zip(gaps, chains, strict=True)):
-        return [Record(fk, np.ones(len(frames), dtype=bool)) for fk in found]
-    reached = Reached.nowhere(len(frames), chains)
-    yield from Proof.of(view_layer, feet, frames).solve(reached, np.ones(len(frames), dtype=bool))
+        return [Record(fk, everywhere) for fk in found]
+    reached = Reached.nowhere(feet)
+    yield from solve(feet, reached, everywhere)
     return [
         Record(np.where(np.isnan(own), fk, own), np.asarray(errors < NEAR))
         for own, fk, errors in zip(reached.bones, found, reached.errors.T, strict=True)

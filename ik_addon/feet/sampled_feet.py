@@ -24,12 +24,12 @@ from ..rig.read.orientation import orientation
 from ..solve.maths.products import applied, back_applied
 from ..solve.maths.products import times as product
 from ..solve.maths.rotations import quaternions
-from ..solve.problem import Floats
+from ..solve.problem import Bools, Floats
 from ..targets.limb_frames import Sampled
 from ..targets.movable import target_of
 from ..targets.snap import in_fk
 from ..targets.snapped import Chain, Poles, Snap
-from . import ground_object, original_keys, pivots
+from . import original_keys, pivots
 from .foot_track import Foot
 from .ground_object import Ground, read_ground, still
 from .with_hips import followers
@@ -39,13 +39,17 @@ from .with_hips import followers
 class Feet:
     """The hands and feet of chains on F frames."""
 
+    view_layer: bpy.types.ViewLayer
+    frames: Sequence[int]
+    times: Floats
+    """(F,) times of these frames in the action."""
     snap: Snap
     """The chains, and their targets in the same order."""
     sampled: Sampled
     support: Floats
     """(F, 4, 4) world matrices of what they stand on, without scale."""
-    ground: Floats | None
-    """(F, 4, 4) world matrices of the ground; None if it doesn't move, or there is none."""
+    ground: tuple[bpy.types.Object, Floats] | None
+    """The ground, and its world matrices (F, 4, 4); None if there is none."""
     hips: int | None
     """Index of the bone that carries all of the limbs; None if no single bone does."""
     standing: Feet | None = None
@@ -59,6 +63,10 @@ class Feet:
     def tip(self, chain: Chain) -> bpy.types.PoseBone:
         """Return the tip bone of a chain, which holds its settings."""
         return self.snap.ob.pose.bones[chain.tip]
+
+    def contacts(self, chain: Chain) -> Bools:
+        """Return the keyed contacts (2, F) of heel and toe."""
+        return contact_keys.read(self.tip(chain), self.times)
 
     @cached_property
     def _limbs(self) -> dict[str, Limb]:
@@ -123,17 +131,14 @@ class Feet:
         """Return where (F, 3) the limb ends in the FK pose, in world space."""
         return moved(self.sampled.world, self._limbs[chain.tip].joints[:, -1])
 
-    def look_at(
-        self,
-        view_layer: bpy.types.ViewLayer,
-        ground: bpy.types.Object,
-        frames: Sequence[int],
-        chains: Sequence[Chain],
-    ) -> Generator[float, None, Ground]:
-        """Sample the ground that some of the feet pass on frames; yields progress (0 to 1)."""
-        way = np.array([self.foot(chain).places for chain in chains]).reshape(-1, len(frames), 3).swapaxes(0, 1)
+    def look_at(self, chains: Sequence[Chain]) -> Generator[float, None, Ground | None]:
+        """Sample the ground that some of the feet pass, if there is any; yields progress (0 to 1)."""
+        if self.ground is None:
+            return None
+        frames, places = self.frames, [self.foot(chain).places for chain in chains]
+        way = np.array(places).reshape(-1, len(frames), 3).swapaxes(0, 1)
         with registry.paused(self.snap.ob):
-            return (yield from read_ground(view_layer, ground, frames, self.ground, self.support, way, self.longest))
+            return (yield from read_ground(self.view_layer, *self.ground, frames, self.support, way, self.longest))
 
 
 def sample(
@@ -167,8 +172,7 @@ def sample(
     carrying = {root_of(figure, bone) for bone in first}
     hips = ob.pose.bones.find(figure.names[carrying.pop()]) if len(carrying) == 1 else None
     more = [] if hips is None else [bone for bone in (hips, whole.skeleton.parents[hips]) if bone >= 0]
-    moving = None if ground is None or ground_object.is_still(ground) else ground
-    extra = [Goal(other) for other in (moving, on) if other is not None]
+    extra = [Goal(other) for other in (ground, on) if other is not None]
     sampler = replace(
         whole.sampler,
         bones=np.union1d(whole.sampler.bones, np.array(more, dtype=np.int64)),
@@ -193,7 +197,8 @@ def sample(
             parents=np.where(found.parents[:, :count] < count, found.parents[:, :count], -1),
         )
         snap = replace(whole, sampler=sampler, chains=whole.chains[chains], goals=whole.goals[:count])
-        made = Feet(snap, own, support, None if moving is None else found.goals[:, len(whole.goals)], hips, standing)
+        below = None if ground is None else (ground, found.goals[:, len(whole.goals)])
+        made = Feet(context.view_layer, frames, times, snap, own, support, below, hips, standing)
         for chain in snap.chains:
             if not made.length(chain) > 0.0:
                 raise UserError("The limb of '{tip}' is scaled to zero. Reset its scale", tip=chain.tip)
