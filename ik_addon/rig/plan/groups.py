@@ -119,6 +119,10 @@ class Group:
     """Whether it is only the end bone of its one chain."""
 
 
+Node = tuple[int, int]
+"""A group as (`session_uid` of the armature, index of the group)."""
+
+
 @dataclass(frozen=True)
 class Wave:
     """G independent groups of one shape: n bones and E chains each."""
@@ -266,23 +270,16 @@ def without_shared_ends(skeleton: Skeleton, planned: list[ChainPlan], faults: di
 def without_loops(
     ob: bpy.types.Object,
     skeleton: Skeleton,
-    index: dict[str, int],
     planned: list[ChainPlan],
     faults: dict[str, str],
-) -> tuple[list[Group], dict[int, set[int]]]:
+) -> tuple[list[Group], dict[Node, set[Node]]]:
     """Return groups of chains and what each needs; remove chains in dependency loops from `planned` and add faults."""
     while True:
         groups = groups_of([chain.bones for chain in planned], skeleton)
         groups += [Group((i,), (c.end,), is_end=True) for i, c in enumerate(planned) if c.end is not None]
-        owner = {bone: g for g, group in enumerate(groups) for bone in group.bones}
-        needs: dict[int, set[int]] = {g: set() for g in range(len(groups))}
-        for g, group in enumerate(groups):
-            needs[g].update(owner[bone] for bone in skeleton.ancestors(group.bones[0]) if bone in owner)
-            for i in group.chains:
-                needs[g].update(_posing(ob, index, owner, planned[i].carriers))
-                needs[g].update(_posing(ob, index, owner, planned[i].root_carriers) - {g})
-        _, loop = in_order(range(len(groups)), needs)
-        mutual = {i for g in loop for i in groups[g].chains}
+        needs = needs_of({ob.session_uid: (skeleton, planned, groups)})
+        _, loop = in_order(needs, needs)
+        mutual = {i for _uid, g in loop for i in groups[g].chains}
         if not mutual:
             return groups, needs
         for i in mutual:
@@ -291,18 +288,30 @@ def without_loops(
         planned[:] = [chain for i, chain in enumerate(planned) if i not in mutual]
 
 
-def _posing(
-    ob: bpy.types.Object, index: Mapping[str, int], owner: Mapping[int, int], carriers: Iterable[Carrier]
-) -> set[int]:
-    """Return the groups that pose bones of this armature among the carriers; `owner` has the group of each bone."""
-    own = (index[name] for uid, name in carriers if uid == ob.session_uid and name in index)
-    return {owner[bone] for bone in own if bone in owner}
+def needs_of(rigs: Mapping[int, tuple[Skeleton, Sequence[ChainPlan], Sequence[Group]]]) -> dict[Node, set[Node]]:
+    """Return for each group of chains the groups that move its root or a goal, of its armature or another.
+
+    `rigs` has the skeleton, the chains and the groups of each armature, by its `session_uid`.
+    """
+    owners: dict[Carrier, Node] = {}
+    for uid, (skeleton, _chains, groups) in rigs.items():
+        for g, group in enumerate(groups):
+            owners |= {Carrier(uid, skeleton.names[bone]): (uid, g) for bone in group.bones}
+    needs: dict[Node, set[Node]] = {}
+    for uid, (skeleton, chains, groups) in rigs.items():
+        for g, group in enumerate(groups):
+            above = {Carrier(uid, skeleton.names[bone]) for bone in skeleton.ancestors(group.bones[0])}
+            roots = above.union(*(chains[i].root_carriers for i in group.chains))
+            goals = frozenset[Carrier]().union(*(chains[i].carriers for i in group.chains))
+            needs[uid, g] = {owners[own] for own in roots if own in owners} - {(uid, g)}
+            needs[uid, g] |= {owners[own] for own in goals if own in owners}
+    return needs
 
 
 def in_waves(
     groups: Sequence[Group],
     shapes: Sequence[Shape],
-    needs: Mapping[int, set[int]],
+    needs: Mapping[Node, set[Node]],
     rows: Mapping[int, int],
     modes: Sequence[str],
     planned: Sequence[ChainPlan],
@@ -312,16 +321,16 @@ def in_waves(
     Args:
         groups: groups without dependency loops.
         shapes: the shape of each group.
-        needs: by the index of a group, the groups that move its root or a goal.
+        needs: for each group, the groups that move its root or a goal.
         rows: position of each bone in `Plan.live`.
         modes: rotation modes of `Plan.live`.
         planned: the chains.
     """
-    level: dict[int, int] = {}
+    level: dict[Node, int] = {}
     batches: dict[tuple[int, Shape], list[Group]] = {}
-    for i in in_order(range(len(groups)), needs)[0]:
-        level[i] = 1 + max((level[j] for j in needs[i]), default=-1)
-        batches.setdefault((level[i], shapes[i]), []).append(groups[i])
+    for node in in_order(needs, needs)[0]:
+        level[node], (_uid, g) = 1 + max((level[other] for other in needs[node]), default=-1), node
+        batches.setdefault((level[node], shapes[g]), []).append(groups[g])
     waves = []
     for (_, shape), batch in sorted(batches.items(), key=lambda item: item[0][0]):
         own = np.array([[rows[bone] for bone in group.bones] for group in batch], dtype=np.int64)

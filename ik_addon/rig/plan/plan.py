@@ -22,11 +22,11 @@ from . import chain as chains
 from .chain_plan import ChainPlan, checked
 from .facts import Origin, facts_of, own_facts
 from .followers import goals_of
-from .groups import Group, Shape, Wave, in_waves, shape_of, without_loops, without_shared_ends
+from .groups import Group, Node, Shape, Wave, in_waves, needs_of, shape_of, without_loops, without_shared_ends
 from .inputs import Inputs, ridden
 from .order import all_needs, in_order
 from .presence import Presence, Reference
-from .sources import Carrier, related, uid_of
+from .sources import related, uid_of
 from .watch import Value, Watch
 
 
@@ -37,8 +37,10 @@ class Plan:
     skeleton: Skeleton
     chains: tuple[ChainPlan, ...]
     """The chains that can be solved."""
+    groups: tuple[Group, ...]
+    """These chains, those together that share bones."""
     waves: tuple[Wave, ...]
-    """These chains, in the order in which they are solved."""
+    """These groups, in the order in which they are solved."""
     paths: dict[str, tuple[int, ...]]
     """The bones that each enabled chain poses, solvable or not, by its tip bone: indices in `pose.bones`, root first,
     an end bone that takes an orientation last."""
@@ -153,13 +155,12 @@ class Plan:
         if seen.pose is None or seen.pose.bones.keys() != ob.pose.bones.keys():
             seen = ob  # edited, and not evaluated since
         skeleton = Skeleton.of(seen)
-        index = {name: i for i, name in enumerate(skeleton.names)}
         presence = Presence(depsgraph.view_layer, depsgraph)
 
         # What is solved.
         planned, paths, faults = _checked(ob, seen, skeleton, presence, only, aside)
         without_shared_ends(skeleton, planned, faults)
-        groups, needs = without_loops(ob, skeleton, index, planned, faults)
+        groups, needs = without_loops(ob, skeleton, planned, faults)
         shapes = [shape_of(ob, seen, skeleton, group, [planned[i] for i in group.chains]) for group in groups]
 
         # Which bones that poses.
@@ -190,6 +191,7 @@ class Plan:
         return cls(
             skeleton=skeleton,
             chains=tuple(planned),
+            groups=tuple(groups),
             waves=in_waves(groups, shapes, needs, rows, modes, planned),
             paths=paths,
             faults=faults,
@@ -203,7 +205,7 @@ class Plan:
             inputs=frozenset(inputs | {placed.reference.uid for placed in numbers.objects} | leaders),
             leaders=leaders,
             rides=rides,
-            asks=any(c.armature == ob.session_uid and index.get(c.bone) in solved for c in numbers.asked),
+            asks=any((ob.session_uid, skeleton.names[bone]) in numbers.asked for bone in solved),
             asked=frozenset(carrier.armature for carrier in numbers.asked) - {ob.session_uid},
             watch=watch,
             seen=watch.values(depsgraph),
@@ -277,9 +279,6 @@ def _sampled(skeleton: Skeleton, groups: list[Group], solved: Collection[int], w
 
 # ---- plans of several armatures
 
-Node = tuple[int, int, int]
-"""Chains that are solved together, as (`session_uid` of the armature, index of the wave, index of the group in it)."""
-
 
 def in_loops(plans: Mapping[int, Plan]) -> set[int]:
     """Return the armatures that have chains in a dependency loop, also through other armatures.
@@ -287,7 +286,7 @@ def in_loops(plans: Mapping[int, Plan]) -> set[int]:
     `plans` and the result are by the `session_uid` of the armature.
     """
     needs = _needs(plans)
-    return {uid for uid, _, _ in in_order(needs, needs)[1]}
+    return {uid for uid, _g in in_order(needs, needs)[1]}
 
 
 def between(plans: Mapping[int, Plan], uid: int, tips: Collection[str]) -> list[tuple[int, str]]:
@@ -305,7 +304,7 @@ def between(plans: Mapping[int, Plan], uid: int, tips: Collection[str]) -> list[
 
     def of(node: Node) -> list[str]:
         plan = plans[node[0]]
-        return [plan.chains[c].tip for c in plan.waves[node[1]].chains[node[2]].tolist()]
+        return [plan.chains[i].tip for i in plan.groups[node[1]].chains]
 
     start = [node for node in needs if node[0] == uid and not set(tips).isdisjoint(of(node))]
     followed = {other for node in start for other in all_needs(node, needs) if other[0] != uid}
@@ -314,30 +313,4 @@ def between(plans: Mapping[int, Plan], uid: int, tips: Collection[str]) -> list[
 
 
 def _needs(plans: Mapping[int, Plan]) -> dict[Node, set[Node]]:
-    """Return, for each group of chains of all armatures, the groups that move its roots or goals."""
-    owners: dict[tuple[int, int], Node] = {}
-    for uid, plan in plans.items():
-        for w, wave in enumerate(plan.waves):
-            owners.update(((uid, bone), (uid, w, g)) for g, bones in enumerate(wave.bones.tolist()) for bone in bones)
-
-    def moving(uid: int, bone: int) -> set[Node]:
-        path = (bone, *plans[uid].skeleton.ancestors(bone))
-        return {owners[uid, own] for own in path if (uid, own) in owners}
-
-    def posing(carriers: Iterable[Carrier]) -> set[Node]:
-        found: set[Node] = set()
-        for uid, bone in carriers:
-            names = plans[uid].skeleton.names if uid in plans else ()
-            if bone in names:
-                found |= moving(uid, names.index(bone))
-        return found
-
-    needs: dict[Node, set[Node]] = {}
-    for uid, plan in plans.items():
-        for w, wave in enumerate(plan.waves):
-            for g, (bones, chosen) in enumerate(zip(wave.bones.tolist(), wave.chains.tolist(), strict=True)):
-                found = moving(uid, bones[0]) - {(uid, w, g)}
-                found |= posing(carrier for c in chosen for carrier in plan.chains[c].root_carriers) - {(uid, w, g)}
-                found |= posing(carrier for c in chosen for carrier in plan.chains[c].carriers)
-                needs[uid, w, g] = found
-    return needs
+    return needs_of({uid: (plan.skeleton, plan.chains, plan.groups) for uid, plan in plans.items()})
