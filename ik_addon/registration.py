@@ -1,7 +1,5 @@
 """Everything the extension registers with Blender, in order; unregistered in reverse order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack
 from types import ModuleType

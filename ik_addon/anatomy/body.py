@@ -5,8 +5,6 @@ limbs are attached to, and the head is at the end of what continues from there. 
 points where feet and hands touch.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from enum import Enum

@@ -4,8 +4,6 @@
 the part of the skeleton that does not branch, or the limb within that part if two of its bones are by far the longest.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from itertools import takewhile

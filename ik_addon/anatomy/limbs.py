@@ -5,8 +5,6 @@ correctives, props) are not part of it; bones on it (the second bone of a thigh,
 an animal that stands on its toes is one more segment of its leg.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain, pairwise

@@ -3,8 +3,6 @@
 Names are only evidence: `chain_ends` checks them against hierarchy and measurements.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from enum import Enum, auto

@@ -5,8 +5,6 @@ the palm, spines forward. A side is the direction in which the middle of a bent 
 armature's object space.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

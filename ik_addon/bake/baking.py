@@ -3,8 +3,6 @@
 A bake that is cancelled or fails changes nothing: until the last step is done, everything can be undone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace

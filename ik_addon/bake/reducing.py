@@ -1,7 +1,5 @@
 """Reduce the keys of a bake to as few as keep every joint near the full bake, checked in playback."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial

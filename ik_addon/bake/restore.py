@@ -1,7 +1,5 @@
 """Snapshots of what a bake touches besides the keys, so that all of it can be put back."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 

@@ -4,8 +4,6 @@ Where F-curves alone decide, frames are foretold, and proven on a few of them. O
 itself, and each frame is read.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence

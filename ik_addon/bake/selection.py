@@ -1,7 +1,5 @@
 """What to bake: the chains and the frames, and checks that they can be baked."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping
 

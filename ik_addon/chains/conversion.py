@@ -4,8 +4,6 @@ Two constraints on one bone that differ only in their pole, with drivers to swit
 is recorded on the bones themselves, so that it survives saving, renaming and undo.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Convert Blender's IK constraints to chains, and restore them exactly."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The hand or foot at the end of a chain: which bone it is, and its rotation relative to the target."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import bpy

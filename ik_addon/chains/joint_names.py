@@ -1,7 +1,5 @@
 """Names for the user: of the rotations of a joint, by what they do to its limb, and of the limbs of a figure."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import bpy

@@ -1,7 +1,5 @@
 """Mirror a chain to the bones of the other side, with its limits, target and pole."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 

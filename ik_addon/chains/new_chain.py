@@ -1,7 +1,5 @@
 """Put a chain on a bone, with target and pole, give it another target, and change the side to which it bends."""
 
-from __future__ import annotations
-
 import math
 import re
 from contextlib import ExitStack

@@ -4,8 +4,6 @@ A preset refers to no bones and no axes. It says how far a joint bends, tilts to
 chain, these become limits about the axes that its bones have; the bend axis comes from the rest pose.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Remove a chain from a bone, with the targets made for it, and restore the FK pose."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import bpy

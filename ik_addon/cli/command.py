@@ -1,7 +1,5 @@
 """Baking without a window, one file or many: `blender -b FILE --command ik_bake`, see docs/command_line.md."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import re

@@ -1,7 +1,5 @@
 """How a command ends without a window: exit codes, sentences on stderr, and Ctrl-C."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import traceback

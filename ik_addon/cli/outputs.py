@@ -1,7 +1,5 @@
 """Files that a command writes: checked before it starts, and either all replaced as a whole, or none."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Plotting feet and hips before and after a bake as an SVG picture, which any browser shows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The transform channels of pose bones as rows of numbers, and rotations in each bone's own mode."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Every difference between the supported versions of Blender (4.2 to 5.2), and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from typing import Protocol

@@ -1,7 +1,5 @@
 """What moves bones of an armature besides animation: constraints and drivers."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import bpy

@@ -1,7 +1,5 @@
 """The contacts of a chain as constant keys in the action of the armature, one wherever a contact begins or ends."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
 

@@ -1,7 +1,5 @@
 """Access properties by data path, as F-curves and drivers name them."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """How an edit falls off over the frames around it: its settings, weights, and weighted changes of channels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -4,8 +4,6 @@ Blender's undo step is made before a handler hears of a key, so it holds the sol
 remembered, and done again when undo or redo bring that step back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

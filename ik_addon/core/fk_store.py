@@ -5,8 +5,6 @@ the FK pose is the rest pose, the tip of the chain only notes the bone's name: B
 time it evaluates the armature, which would take most of a frame's time in rigs with many bones.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

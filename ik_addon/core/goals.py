@@ -1,7 +1,5 @@
 """Targets and poles: the object or bone behind each, its channels and keys, and whether it can be moved."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterator, Sequence

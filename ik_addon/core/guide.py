@@ -1,7 +1,5 @@
 """Where the user guide is on this computer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 PAGE = Path(__file__).parents[1] / "docs" / "guide.html"

@@ -1,7 +1,5 @@
 """The extension's entries in Blender's lists of handlers, added again where another add-on has cleared a list."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 None of these waits for the work: a file saved meanwhile would hold whatever frame or pose the work is just looking at.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 

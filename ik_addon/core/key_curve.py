@@ -1,7 +1,5 @@
 """The keyframes of one F-curve as arrays: replaced, split, or with new values on a range of frames."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Write many keyframes at once into the action of an object, all of them or none, or a sudden change at one frame."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Keep chains on overrides of linked armatures when a file is saved."""
 
-from __future__ import annotations
-
 import bpy
 from bpy.app.handlers import persistent
 

@@ -1,7 +1,5 @@
 """What came of some work, in sentences and as JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 

@@ -1,7 +1,5 @@
 """All settings: a chain on its tip bone (`chain_settings`), Live on the armature object (`object.ik_addon`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 import bpy

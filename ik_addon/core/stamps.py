@@ -10,8 +10,6 @@ a paste makes them differ. The knowledge is stored with the object, because the 
 pasted. Where it was made for other bones, for the object in a library, or by nobody yet, the bones are right.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Collection, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Work done in steps that yield progress (0 to 1), so that it can be shown, and cancelled between any two steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from contextlib import closing
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Matrices from transform channels, computed as in Blender, and channels that are continuous from frame to frame."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What Blender's type stubs can't tell, by name: the border at which types end, and why each of them does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import bpy

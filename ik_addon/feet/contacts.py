@@ -6,8 +6,6 @@ frame, so contacts don't depend on the frame rate either. Heights are compared w
 recordings tilt, and stairs have many heights.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal

@@ -1,7 +1,5 @@
 """Filling in the frames of a clip on which a value is not known: eased out, bridged or smoothed."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..solve.maths.runs import runs

@@ -1,7 +1,5 @@
 """Finding contacts over a range of frames, and keying them on their chains."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Moving the hips so that legs reach their planted feet, as far as their lengths and joint limits allow."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The points at which the hand or foot of a chain touches, stored in the settings of the chain."""
 
-from __future__ import annotations
-
 import bpy
 import numpy as np
 

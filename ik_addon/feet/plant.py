@@ -1,7 +1,5 @@
 """Keying targets and hips so that feet stand still while they touch."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """What planting feet achieved, measured on the saved keys as Blender plays them."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Keying hands, the head and other goals so that they move with the hips, unless something holds them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Generator, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace

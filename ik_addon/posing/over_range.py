@@ -1,7 +1,5 @@
 """A drag of a body that reaches over a range of frames: pins hold on each of its keyed frames, and poles follow."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace

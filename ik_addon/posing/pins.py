@@ -1,7 +1,5 @@
 """Pins: marks on bones that keep their location or rotation while the body is posed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import bpy

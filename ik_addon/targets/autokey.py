@@ -4,8 +4,6 @@ Blender's `anim_utils.AutoKeying` (since 5.0) keys whole transforms and ignores 
 version uses this module.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 
 import bpy

@@ -1,7 +1,5 @@
 """The controls of a figure: the targets and poles of its chains, and its shoulders, hips and root."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import bpy

@@ -20,8 +20,6 @@ here is therefore taken back before the next undo or redo, which keeps what it t
 where they come back to the same step. Steps that are made later have it, and a mark on the armature tells them.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress

@@ -1,7 +1,5 @@
 """Targets and poles to be moved: their channels, how these are keyed, and what the goals follow."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 

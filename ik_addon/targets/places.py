@@ -1,7 +1,5 @@
 """Compute where targets and poles belong for given poses of a limb, on many frames at once."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..chains.current_pose import Limb

@@ -1,7 +1,5 @@
 """Snap targets and poles to a pose, on the current frame or on a range of frames, so that solving moves nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace

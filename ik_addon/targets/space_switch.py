@@ -8,8 +8,6 @@ A parent would go on moving the goal in any space. The first switch therefore re
 which moves nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass

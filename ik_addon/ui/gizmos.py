@@ -3,8 +3,6 @@
 All of them start a macro of Drag Target, so that Blender's own transform handles the rest of the gesture.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

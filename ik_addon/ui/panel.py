@@ -3,8 +3,6 @@
 Blender draws the sidebar on every frame and every move: in playback, panels show what they found a second ago.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Hashable, Iterable
 from typing import TypeVar

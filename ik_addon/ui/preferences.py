@@ -1,7 +1,5 @@
 """What the preferences of the add-on show, and what they act on: the name of the tab, and the shortcuts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import bpy

@@ -1,7 +1,5 @@
 """The tools in the toolbar of Pose Mode, and what is drawn around the mouse with the tool Pose Body."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

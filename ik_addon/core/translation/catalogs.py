@@ -1,7 +1,5 @@
 """The catalogs of translations, one file per language, as `tools.catalogs` makes them from gettext's format."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Code writes each sentence where it is used, whole and in English, with named fie
 `say("'{bone}' is hidden", bone=name)`. Blender itself translates labels, tooltips and names of settings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from gettext import c2py
 

@@ -1,7 +1,5 @@
 """Which bones a chain has, and whether it can be solved."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """One chain of a plan: checked, and with the bones that move its goals."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

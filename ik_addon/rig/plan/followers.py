@@ -4,8 +4,6 @@ An armature that was copied without its targets follows those of the original. W
 has its `identity`, and a copy that follows the same gets another one, as long as `session_uid` tells which came first.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Joint limits and stiffness, which Blender stores per bone for its own IK, and knees that they make hinges."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Order chains so that those that move a root or a goal of another one come first."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TypeVar
 

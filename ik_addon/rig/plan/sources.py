@@ -4,8 +4,6 @@ It follows parents, constraints and drivers. Where something is attached to poin
 follows the modifiers that deform these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The active armature, bone and chain that operators and panels work on, and what operators are made of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import bpy

@@ -1,7 +1,5 @@
 """Operators that bake chains to keyframes, or to a skeleton of deform bones alone."""
 
-from __future__ import annotations
-
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 

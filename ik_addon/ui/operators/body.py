@@ -1,7 +1,5 @@
 """Whole bodies: the operator Pose Body, the tool of that name, and pins."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import bpy

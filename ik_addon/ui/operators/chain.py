@@ -1,7 +1,5 @@
 """Operators that add, remove and select chains, and on their settings: bend side, rotation, keys."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from copy import copy
 

@@ -1,7 +1,5 @@
 """Operators that make chains for a whole figure, mirror one, or make them from Blender's IK constraints and back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Operators on targets and poles: select, key and snap them, attach them to something, switch between IK and FK."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import bpy

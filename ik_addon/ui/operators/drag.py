@@ -3,8 +3,6 @@
 A macro takes hold of something, lets the transform move the cursor, and lets go.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 

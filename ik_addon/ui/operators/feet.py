@@ -1,7 +1,5 @@
 """Operators on contacts: find them, add or remove one by hand, and keep feet still on them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

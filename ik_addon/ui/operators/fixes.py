@@ -1,7 +1,5 @@
 """One-click fixes for what keeps chains from being solved, or operators from running, where one is simple and safe."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

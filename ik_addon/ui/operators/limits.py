@@ -1,7 +1,5 @@
 """Operators on joint limits, which are Blender's own IK limits: set them from the pose, another bone or a preset."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

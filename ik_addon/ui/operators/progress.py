@@ -1,7 +1,5 @@
 """Operators that work in steps, many of them on a range of frames: with progress and Esc in a window, else at once."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Generator
 

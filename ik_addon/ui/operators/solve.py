@@ -1,7 +1,5 @@
 """Operators that solve chains on the current frame, and that restore the FK pose."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import bpy

@@ -1,7 +1,5 @@
 """The gpu calls of the overlay: few, from batches that are kept until their content changes."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager

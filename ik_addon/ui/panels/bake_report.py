@@ -1,7 +1,5 @@
 """The panel that shows the progress of a running operator and the report on the last bake of an armature."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import bpy

@@ -3,8 +3,6 @@
 The sub-panel shows what everybody needs, errors in full, and folded the other settings.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Literal, NamedTuple

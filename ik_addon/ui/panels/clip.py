@@ -1,7 +1,5 @@
 """The sub-panel "Motion Clip": operators for a range of frames."""
 
-from __future__ import annotations
-
 import math
 
 import bpy

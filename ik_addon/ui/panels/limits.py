@@ -1,7 +1,5 @@
 """The sub-panel "Limits": presets, and Blender's own IK limits of a bone, named by what each direction does."""
 
-from __future__ import annotations
-
 import math
 
 import bpy

@@ -3,8 +3,6 @@
 Nothing here moves when a chain is solved or fails, so whatever is under the mouse stays there.
 """
 
-from __future__ import annotations
-
 import bpy
 
 from ...chains import character
