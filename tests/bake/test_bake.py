@@ -324,9 +324,8 @@ REFUSED: dict[str, Callable[[Any], object]] = {
     "has no chain. Select a bone and press Add Chain": lambda ob: setattr(chain_of(ob), "is_chain", False),
     "The chain on 'lower' can't be baked. No target": lambda ob: setattr(chain_of(ob), "target", None),
     "rotation_quaternion of bone 'upper' is driven": lambda ob: ob.pose.bones["upper"].driver_add(TURNS, 1),
-    "F-curve of 'rotation_quaternion' of bone 'upper' in 'Rig' is locked": lambda ob: setattr(
-        rigs.fcurves(ob, f'"upper"].{TURNS}')[3], "lock", True
-    ),
+    "of bone 'upper' in 'Rig' is locked": lambda ob: setattr(rigs.fcurves(ob, f'"upper"].{TURNS}')[3], "lock", True),
+    "mode of bone 'upper' is animated": lambda ob: rigs.key(ob.pose.bones["upper"], "rotation_mode", {1: "XYZ"}),
     "without Smooth": lambda ob: rigs.key(ob.pose.bones["lower"], "ik_stiffness_x", {1: 0.0, 10: 0.5}),
     "Rest Position": lambda ob: setattr(ob.data, "pose_position", "REST"),
     "disabled in viewports": lambda ob: setattr(ob, "hide_viewport", True),
