@@ -23,7 +23,6 @@ from ..solve.maths.rotations import multiply, quaternions, vectors_of
 from ..solve.problem import Bools, Floats
 from ..targets.movable import channels_of, key_goals, parents_of
 from . import original_keys
-from .filling import smoothed
 from .foot_track import Foot
 from .ground_object import UP
 from .hips_path import Leg, help_reach
@@ -102,11 +101,6 @@ def is_carried(goal: Goal, hips: bpy.types.PoseBone) -> bool:
     return any(above.ob == ob and above.bone in below for above in parents_of(goal.ob, goal.bone))
 
 
-def rise_of(heights: Sequence[Floats], smooth: int) -> Floats:
-    """Return how far up (F,) the ground lifts the hips when it lifts each foot by heights (F,)."""
-    return smoothed(np.min(heights, axis=0), 2 * smooth)
-
-
 def move_hips(
     feet: Feet,
     planted: Sequence[Foot],
@@ -156,7 +150,8 @@ def move_hips(
             legs = [leg.eased(hasty) for leg in legs]
             found = help_reach([*legs, *standing], cap, smooth * rate, found)
         own = search.begin(found.offsets)
-        doubtful = _beside(asked if asked.any() else search.is_taut(found.offsets))
+        taut = np.any([leg.distances(found.offsets) > TAUT * leg.reach for leg in legs], axis=0)
+        doubtful = _beside(asked if asked.any() else taut)
         first, last = 1.0 - LEFT**turn, 1.0 - LEFT ** (turn + 1)
         yield from part(search.look(own, doubtful), first, 0.5 * (first + last))
         if own.asks_nothing:
@@ -289,10 +284,6 @@ class _Search:
         yield from solve(self.feet, own.reached, some)
         own.seen |= some
         self._judge(own)
-
-    def is_taut(self, offsets: Floats) -> Bools:
-        """Return whether (F,) a leg, with the hips moved, is so stretched that it may need more."""
-        return np.any([leg.distances(offsets) > TAUT * leg.reach for leg in self.legs], axis=0)
 
     def _judge(self, own: _Try) -> None:
         """Determine what each leg needs, and how bad the try is."""

@@ -127,7 +127,8 @@ def help_reach(legs: Sequence[Leg], cap: float, smooth: float, before: Help | No
         rest -= near
         if max(np.abs(near - offsets).max(), np.abs(near - last).max()) < 0.5 * INSIDE * size:
             break
-    return Help(_into(offsets.T, cap), np.stack([near, rest]))
+    size = np.maximum(np.sqrt((offsets * offsets).sum(axis=0)), 1e-300)
+    return Help((offsets * np.minimum(1.0, cap / size)).T, np.stack([near, rest]))
 
 
 @dataclass(frozen=True)
@@ -184,12 +185,6 @@ class _Sides:
         """Return movements of the hips (R, 3, F), each projected onto the side that its cut leaves."""
         missed = np.maximum(self.least - (self.ways * offsets).sum(axis=1), 0.0)
         return np.asarray(offsets + missed[:, None] * self.ways)
-
-
-def _into(vectors: Floats, radius: Floats | float) -> Floats:
-    """Return vectors (F, 3) shortened to at most a radius, or radii (F,)."""
-    size = lengths_of(vectors)
-    return np.asarray(vectors * np.minimum(1.0, radius / np.maximum(size, 1e-300))[:, None])
 
 
 def _smoothing(shares: Floats) -> Callable[[Floats], Floats]:

@@ -29,7 +29,7 @@ from ..targets.movable import channels_of, goals_of, key_goals, target_of
 from ..targets.snap import remarks_on
 from ..targets.snapped import Chain, rows_of
 from . import ground_object, hips, original_keys, pivots
-from .filling import bridged, eased
+from .filling import bridged, eased, smoothed
 from .foot_track import Foot
 from .ground_object import UP
 from .pivots import is_of_leg
@@ -200,15 +200,10 @@ def _chosen(
     touching = [tip for tip in tips if contact_keys.read(tip, at).any()]
     if not options.ground:
         return touching, []
-    others = [tip for tip in tips if tip not in touching and _is_keyed(tip)]
+    others = [tip for tip in tips if tip not in touching and (target := target_of(tip)) and target.is_keyed]
     # Planted limbs need the hips, which can't move if they carry a target.
     carried = [tip for tip in others if _goes_along(tip)] if touching else []
     return [tip for tip in tips if tip in touching or (tip in others and tip not in carried)], carried
-
-
-def _is_keyed(tip: bpy.types.PoseBone) -> bool:
-    target = target_of(tip)
-    return target is not None and target.is_keyed
 
 
 def _goes_along(tip: bpy.types.PoseBone) -> bool:
@@ -283,7 +278,8 @@ def _planted(
                 risen = ((planted[i].places - foot.places) * grounds[i].up).sum(axis=1)
                 heights.append(bridged(risen[:, None], foot.touches)[:, 0])
     if heights and options.hips and feet.standing is None and not hips.why_fixed(feet):
-        along = hips.rise_of(heights, round(options.smooth * rate))[:, None] * UP
+        rise = smoothed(np.min(heights, axis=0), 2 * round(options.smooth * rate))
+        along = rise[:, None] * UP
     return _along(feet, source, planted, grounds, along, blend), along
 
 

@@ -181,8 +181,7 @@ def sample(
     body: list[Goal] = []
     if hips is not None and not rest:  # feet planted earlier need the hips where they are
         moved = ob.pose.bones[hips]
-        along = [goal for follower in followers(ob, tips, moved) for goal in follower.goals]
-        body = [Goal(ob, moved.name), *along]
+        body = [Goal(ob, moved.name), *(goal for _tip, goal in followers(ob, tips, moved))]
     original_keys.put_back([*whole.goals[: len(tips)], *body], times, undo)
     with sampler.alone, in_fk(context, ob, [*tips, *rest]) if sampler.is_solved else nullcontext():
         found = yield from sampler.sample(context.view_layer, frames)

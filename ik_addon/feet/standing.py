@@ -170,9 +170,8 @@ def _laid(
         arm, level = _toe_from_heel(flat, source), _mean(source.turns[:, flat.start : flat.end])
         sign = 1.0 if flat.contacts[HEEL] in lying else -1.0
         known = lying[flat.contacts[HEEL if sign > 0.0 else TOE]]
-        found = ground.lay(flat.start, known, sign * arm, flat.turn, level)
-        flat.turn = found.turn
-        _put_other(lying, flat, sign * found.arm)
+        arm, flat.turn = ground.lay(flat.start, known, sign * arm, flat.turn, level)
+        _put_other(lying, flat, sign * arm)
     lift = max(ground.depth(frame[contact], place) for contact, place in lying.items())
     return {contact: place + lift * ground.up[frame[contact]] for contact, place in lying.items()}
 
@@ -203,16 +202,6 @@ class Surface(Protocol):
         Negative above the surface, NaN where there is no ground above or below. With `only_inside`, which may be
         faster, points above the surface are NaN as well.
         """
-
-
-@dataclass(frozen=True)
-class Laid:
-    """A flat foot laid on the ground."""
-
-    arm: Floats
-    """(3,) from the known point to the other one."""
-    turn: Floats
-    """(4,) orientation of the foot."""
 
 
 @dataclass(frozen=True)
@@ -256,7 +245,7 @@ class Ground:
         gap = self._gap(frame, point)
         return np.asarray(point + gap * self.up[frame]) if np.isfinite(gap) else point
 
-    def lay(self, frame: int, known: Floats, arm: Floats, turn: Floats, level: Floats) -> Laid:
+    def lay(self, frame: int, known: Floats, arm: Floats, turn: Floats, level: Floats) -> tuple[Floats, Floats]:
         """Lay a flat foot on the ground, if it can follow the ground there.
 
         Args:
@@ -265,21 +254,24 @@ class Ground:
             arm: (3,) from there to the toe or heel.
             turn: (4,) orientation of the foot.
             level: (4,) orientation of the foot in the clip.
+
+        Returns:
+            The arm (3,) and the orientation (4,) of the foot on the ground, or those given.
         """
         size = max(float(np.sqrt((arm * arm).sum())), 1e-300)
         found = arm
         for _ in range(PASSES):
             gap = self._gap(frame, known + found)
             if not gap >= -size:
-                return Laid(arm, turn)
+                return arm, turn
             found = found + gap * self.up[frame]
             found = found * (size / float(np.sqrt((found * found).sum())))
         axis = np.array([1.0, 0.0, 0.0])
         bend = between(unit(arm[:, None]), unit(found[:, None]), axis[:, None])
         turned = multiply(bend, turn[:, None])
         if _angle(bend) > BUMP or _angle(multiply(turned, inverse(level[:, None]))) > self.slope + 1e-6:
-            return Laid(arm, turn)
-        return Laid(found, turned[:, 0])
+            return arm, turn
+        return found, turned[:, 0]
 
     def tilt(self, foot: Foot, under: Bools, length: int) -> Foot:
         """Return the foot turned to the slope of the ground `under` (F,) its contacts, eased over `length` frames."""

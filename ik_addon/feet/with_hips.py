@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Generator, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import bpy
 import numpy as np
@@ -23,21 +23,14 @@ from .filling import eased
 from .pivots import is_of_leg
 
 
-@dataclass(frozen=True)
-class Follower:
-    """The goals of a chain that follow the hips: its target, its pole, or both."""
-
-    tip: bpy.types.PoseBone
-    goals: list[Goal]
-
-
 def followers(
     ob: bpy.types.Object, planted: Collection[bpy.types.PoseBone], hips: bpy.types.PoseBone
-) -> list[Follower]:
-    """Return what follows the hips of an armature when some of its chains are planted; never a goal of a leg.
+) -> list[tuple[bpy.types.PoseBone, Goal]]:
+    """Return what follows the hips of an armature when some of its chains are planted, each with the tip of its chain.
 
-    Planting itself places the targets of the planted chains. Goals without keys, and goals that a constraint, a lock or
-    another object holds, stay where they are. Goals attached to the body follow it by themselves.
+    That is never a goal of a leg. Planting itself places the targets of the planted chains. Goals without keys, and
+    goals that a constraint, a lock or another object holds, stay where they are. Goals attached to the body follow it
+    by themselves.
     """
     figure, found = Figure.of(ob), []
     carrying = {*parents_of(ob, ""), Goal(ob), *(Goal(ob, bone.name) for bone in hips.parent_recursive)}
@@ -45,8 +38,7 @@ def followers(
         target, pole = target_of(tip), pole_of(tip)
         if chain_of(tip).enabled and target is not None and not is_of_leg(figure, tip):
             both = (None if tip in planted else target, pole)
-            goals = [goal for goal in both if goal is not None and _is_free(goal, carrying)]
-            found += [Follower(tip, goals)] if goals else []
+            found += [(tip, goal) for goal in both if goal is not None and _is_free(goal, carrying)]
     return found
 
 
@@ -65,7 +57,7 @@ def _is_free(goal: Goal, carrying: set[Goal]) -> bool:
 def follow(
     view_layer: bpy.types.ViewLayer,
     ob: bpy.types.Object,
-    going: Sequence[Follower],
+    going: Sequence[tuple[bpy.types.PoseBone, Goal]],
     frames: Sequence[int],
     at: Floats,
     moved: Floats,
@@ -77,7 +69,7 @@ def follow(
     Args:
         view_layer: the view layer to evaluate.
         ob: the armature object.
-        going: the followers to key.
+        going: the goals to key, each with the tip of its chain.
         frames: F frames.
         at: (F,) times of these frames in the action.
         moved: (F, 3) how far the hips were moved, in world space.
@@ -87,19 +79,16 @@ def follow(
     Returns:
         The goals that were keyed.
     """
-    goals = [goal for follower in going for goal in follower.goals]
+    goals = [goal for _tip, goal in going]
     if not goals or not moved.any():
         return []
     places = [replace(goal, turns=False) for goal in goals]
     sampler = Sampler.of(ob, [], places, shown=False)
     with nullcontext() if sampler.is_solved else registry.paused(ob):
         sampled = yield from sampler.sample(view_layer, frames)
-    wanted, g = sampled.goals[:, :, :3, 3].copy(), 0
-    for follower in going:
-        touches = contact_keys.read(follower.tip, at).any(axis=0)
-        for _goal in follower.goals:
-            wanted[:, g] += moved - eased(moved, np.asarray(touches), blend)
-            g += 1
+    wanted = sampled.goals[:, :, :3, 3].copy()
+    for g, (tip, _goal) in enumerate(going):
+        wanted[:, g] += moved - eased(moved, np.asarray(contact_keys.read(tip, at).any(axis=0)), blend)
     rows = rows_of(places, sampled, wanted, {})
     old = [original_keys.before(goal, at) for goal in goals]
     for goal in goals:

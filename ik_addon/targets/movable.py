@@ -51,7 +51,8 @@ def parents_of(ob: bpy.types.Object | None, bone: str) -> Iterator[Goal]:
     while ob is not None and (ob.name_full, bone) not in seen:
         seen.add((ob.name_full, bone))
         own: Struct = ob.pose.bones.get(bone) if bone and ob.pose is not None else None
-        taken = next((c for c in (ob if own is None else own).constraints if _takes_along(c)), None)
+        owner: Struct = ob if own is None else own
+        taken = next((c for c in owner.constraints if c.type == "CHILD_OF" and is_on(c) and c.target is not None), None)
         if taken is not None:
             ob, bone = taken.target, taken.subtarget
         elif own is not None:
@@ -60,10 +61,6 @@ def parents_of(ob: bpy.types.Object | None, bone: str) -> Iterator[Goal]:
             ob, bone = ob.parent, ob.parent_bone if ob.parent_type == "BONE" else ""
         if ob is not None:
             yield Goal(ob, bone)
-
-
-def _takes_along(constraint: Struct) -> bool:
-    return is_on(constraint) and constraint.type == "CHILD_OF" and constraint.target is not None
 
 
 # ---- keys

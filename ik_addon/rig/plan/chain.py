@@ -189,11 +189,13 @@ def check_seen(
         obstacle = why_unfit(ob, posed, goal, presence)
         if obstacle:
             raise UserError(obstacle)
-    own = own_driver(tip, posed, presence)
-    if own is not None:
-        raise UserError(
-            "A driver of this chain reads '{own}', part of the chain. Let it read something else", own=own.name
-        )
+    path = f"{tip.path_from_id()}.ik_addon."
+    read = presence.sources.carriers(presence.sources.driving(ob, lambda own: own.startswith(path)))
+    for bone in reversed(posed):
+        if (ob.session_uid, bone.name) in read:
+            raise UserError(
+                "A driver of this chain reads '{own}', part of the chain. Let it read something else", own=bone.name
+            )
     if chain.end_bone and end_of(tip) is None:
         raise UserError(
             "The end bone '{end_bone}' is not below '{tip}'. Choose another end bone",
@@ -229,15 +231,6 @@ def check_seen(
             ),
         )
     return remarks
-
-
-def own_driver(
-    tip: bpy.types.PoseBone, bones: Sequence[bpy.types.PoseBone], presence: Presence
-) -> bpy.types.PoseBone | None:
-    """Return the last of a chain's bones that drivers of its settings read; None if there is none."""
-    path = f"{tip.path_from_id()}.ik_addon."
-    moving = presence.sources.carriers(presence.sources.driving(tip.id_data, lambda own: own.startswith(path)))
-    return next((bone for bone in reversed(bones) if (uid_of(bone.id_data), bone.name) in moving), None)
 
 
 def check_bones(
