@@ -89,8 +89,7 @@ def _inputs(constraint: bpy.types.KinematicConstraint) -> list[tuple[object, str
 
 def mute_driver(constraint: bpy.types.KinematicConstraint, is_silent: bool = False) -> bpy.types.FCurve | None:
     """Return the driver that mutes a constraint: the active driver, or with `is_silent` a muted one; else None."""
-    data, path = constraint.id_data.animation_data, f"{constraint.path_from_id()}.mute"
-    drivers = () if data is None else data.drivers
+    path, drivers = f"{constraint.path_from_id()}.mute", compat.drivers_of(constraint.id_data)
     return next((c for c in drivers if c.data_path == path and c.mute == is_silent), None)
 
 
@@ -354,7 +353,7 @@ def _transfer_animation(source: Source) -> Iterator[str]:
         _copy_driver(ob, driver, path_of(tip, "use_pole"))  # the pole is on while the twin is off
     elif driver is not None:
         invert(_copy_driver(ob, driver, influence))
-    if ob.animation_data is not None and compat.evaluated_tracks(ob.animation_data):
+    if compat.evaluated_tracks(ob.animation_data):
         yield say("Keys in NLA tracks on the influence of {where}, if any, were not transferred", where=where)
 
 
@@ -387,6 +386,4 @@ def drop_animation(ob: bpy.types.Object, tip: bpy.types.PoseBone) -> None:
 
 def curves_of(ob: bpy.types.Object) -> list[bpy.types.FCurve]:
     """Return the F-curves and drivers of an object."""
-    if ob.animation_data is None:
-        return []
-    return [*compat.curves_of(ob), *ob.animation_data.drivers]
+    return [*compat.curves_of(ob), *compat.drivers_of(ob)]

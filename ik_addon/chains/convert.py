@@ -11,7 +11,7 @@ from ..core import channels, compat
 from ..core.goals import Goal
 from ..core.report import Remark, Report, percent
 from ..core.settings import chain_of, object_of
-from ..core.skeleton import Skeleton, orthonormal
+from ..core.skeleton import Skeleton, inverse, matrix_array, moved, orthonormal
 from ..core.translation.sentences import UserError, count, say
 from ..core.untyped import Struct
 from ..live import reports
@@ -21,7 +21,7 @@ from ..solve import pole_angle
 from ..solve.problem import Floats, Ints
 from . import bend_side, conversion, new_chain, removal
 from .conversion import CONVERTED, FK_BEFORE, Source, path_of
-from .current_pose import Limb, largest_turn, read_poses, seen_from
+from .current_pose import Limb, largest_turn, read_poses
 
 TURNED = math.radians(0.1)
 """A bone that turned by more than this is reported."""
@@ -245,7 +245,8 @@ class _Posed:
     def _place_of(self, goal: Goal) -> Floats:
         """Return where (3,) a target or pole is in the space of the armature object."""
         depsgraph = self.view_layer.depsgraph
-        return seen_from(self.ob, goal.world(depsgraph).translation, depsgraph)
+        world = matrix_array(self.ob.evaluated_get(depsgraph).matrix_world)
+        return moved(inverse(world), np.array(goal.world(depsgraph).translation))
 
     def solve(self, made: Iterable[str]) -> None:
         """Turn Live on if chains were made."""
@@ -280,7 +281,7 @@ class _Posed:
         """
         ob = self.ob
         animated = [curve.data_path for curve in conversion.curves_of(ob)]
-        in_nla = ob.animation_data is not None and len(compat.evaluated_tracks(ob.animation_data)) > 0
+        in_nla = bool(compat.evaluated_tracks(ob.animation_data))
 
         def can_be_kept(tip: bpy.types.PoseBone) -> bool:
             paths = (path_of(tip, "influence"), *(f"{bone.path_from_id()}.rotation" for bone in posed_bones(tip)))

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import bpy
 import numpy as np
-from mathutils import Vector
 
 from ..core import channels
-from ..core.skeleton import STRAIGHT, Skeleton, matrix_array, orthonormal
+from ..core.skeleton import STRAIGHT, Skeleton, orthonormal
 from ..core.untyped import Shaped
 from ..rig.plan.chain import chain_bones, end_of
 from ..solve.free.reach import target_for
@@ -109,12 +108,6 @@ def shifts(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], before: Flo
         old, new = (Limb.on(tip, skeleton, poses) for poses in (before, after))
         found[tip.name] = float(np.linalg.norm(old.joints - new.joints, axis=1).max()) / max(old.length, 1e-30)
     return found
-
-
-def seen_from(ob: bpy.types.Object, place: Vector, depsgraph: bpy.types.Depsgraph) -> Floats:
-    """Convert a position from world space to the space (3,) of an object, in double precision."""
-    to_object = np.linalg.inv(matrix_array(ob.evaluated_get(depsgraph).matrix_world))
-    return np.asarray(to_object[:3, :3] @ np.array(place) + to_object[:3, 3])
 
 
 def largest_turn(before: Floats, after: Floats) -> float:

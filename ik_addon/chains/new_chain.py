@@ -359,8 +359,8 @@ def _copy(
     """Return a copy in a collection of an empty that belongs to another armature, for this one."""
     copy = source.copy()
     mark(copy, ob)
-    if copy.animation_data is not None and copy.animation_data.action is not None:
-        compat.use_copy_of_action(copy, copy.animation_data.action.name, ExitStack())
+    if (action := compat.action_of(copy)) is not None:
+        compat.use_copy_of_action(copy, action.name, ExitStack())
     if copy.parent == other:
         copy.parent = ob
         for name in ("parent_type", "parent_bone", "matrix_parent_inverse"):  # a new parent resets these

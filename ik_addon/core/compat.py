@@ -123,12 +123,22 @@ def strips_of(tracks: Iterable[bpy.types.NlaTrack]) -> Iterator[Struct]:
             waiting.append(strip.strips)
 
 
-def evaluated_tracks(data: bpy.types.AnimData) -> list[bpy.types.NlaTrack]:
+def action_of(owner: Struct) -> bpy.types.Action | None:
+    """Return the action of a data-block, or None."""
+    return None if owner.animation_data is None else owner.animation_data.action
+
+
+def drivers_of(owner: Struct) -> Struct:
+    """Return the drivers of a data-block: Blender's collection of them, or an empty tuple."""
+    return () if owner.animation_data is None else owner.animation_data.drivers
+
+
+def evaluated_tracks(data: bpy.types.AnimData | None) -> list[bpy.types.NlaTrack]:
     """Return the NLA tracks that Blender evaluates; if there are none, the action plays as without NLA.
 
     A muted strip in such a track, and the action beside a soloed one, still set their channels, to their defaults.
     """
-    tracks: list[bpy.types.NlaTrack] = [*data.nla_tracks] if data.use_nla else []
+    tracks: list[bpy.types.NlaTrack] = [*data.nla_tracks] if data is not None and data.use_nla else []
     solo = [track for track in tracks if track.is_solo]
     return solo or [track for track in tracks if track.strips and not track.mute]
 

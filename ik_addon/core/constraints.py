@@ -1,9 +1,10 @@
 """What moves bones of an armature besides animation: constraints and drivers."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import bpy
 
+from . import compat
 from .channels import rotation_field
 from .untyped import Struct
 
@@ -54,8 +55,7 @@ def driven_channels(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> It
 
 def drivers_on(ob: bpy.types.Object, paths: Collection[str]) -> list[bpy.types.FCurve]:
     """Return the drivers of an object that set the properties with these data paths."""
-    drivers: Iterable[bpy.types.FCurve] = () if ob.animation_data is None else ob.animation_data.drivers
-    return [driver for driver in drivers if driver.data_path in paths and not driver.mute]
+    return [driver for driver in compat.drivers_of(ob) if driver.data_path in paths and not driver.mute]
 
 
 def fighting_constraints(

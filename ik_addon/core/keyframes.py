@@ -83,7 +83,7 @@ def writing(
 
 def use_new_action(ob: bpy.types.Object, undo: ExitStack) -> None:
     """Give an object with an action a copy of it, so that keys go there; `undo` gets callbacks to revert that."""
-    action = ob.animation_data.action if ob.animation_data else None
+    action = compat.action_of(ob)
     if action is None:
         return
     if action.is_editable and not action.use_fake_user:  # it may have no other user

@@ -17,6 +17,7 @@ from mathutils import Vector
 from mathutils.bvhtree import BVHTree
 
 from ..bake.sampling import at_frame, stepped, world_of
+from ..core import compat
 from ..core.settings import object_of
 from ..core.skeleton import inverse, unscaled
 from ..core.steps import part
@@ -277,7 +278,7 @@ def remember(ob: bpy.types.Object, on: bpy.types.Object | None, undo: ExitStack)
 
     The armature object holds it, and its action names it: an action that held it would bring it along to other files.
     """
-    action = _action(ob)
+    action = compat.action_of(ob)
     if action is not None:
         undo.callback(_write, ob, action, object_of(ob).ground, _named(action))
         _write(ob, action, on, "" if on is None else on.name)
@@ -285,15 +286,11 @@ def remember(ob: bpy.types.Object, on: bpy.types.Object | None, undo: ExitStack)
 
 def planted_on(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Floor | None:
     """Return what an armature was planted on, if that object still exists in the view layer."""
-    on, action = object_of(ob).ground, _action(ob)
+    on, action = object_of(ob).ground, compat.action_of(ob)
     name = "" if action is None else _named(action)
     if not name or on is None or (on.name != name and name in bpy.data.objects):  # it may have been renamed
         return None
     return Floor(view_layer, on) if view_layer.objects.get(on.name) == on else None
-
-
-def _action(ob: bpy.types.Object) -> bpy.types.Action | None:
-    return None if ob.animation_data is None else ob.animation_data.action
 
 
 def _named(action: bpy.types.Action) -> str:

@@ -94,9 +94,8 @@ def keep(goal: Goal, rows: Row, times: Floats, undo: ExitStack, *, along: bool =
 
 def _read(goal: Goal) -> _Kept:
     """Return what is stored about a goal; no frames if nothing is."""
-    data: Versioned = goal.ob.animation_data
-    has_keys = data is not None and data.action is not None
-    kept = data.action.get(PROPERTY, {}).get(_key(goal), {}) if has_keys else {}
+    action: Struct = compat.action_of(goal.ob)
+    kept = {} if action is None else action.get(PROPERTY, {}).get(_key(goal), {})
     before, planted = (
         np.array(kept.get(name, ()), dtype=np.float32).reshape(-1, WIDTH) for name in ("before", "planted")
     )

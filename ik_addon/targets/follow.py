@@ -157,7 +157,7 @@ class Control:
     @classmethod
     def of(cls, goal: Goal) -> Control:
         """Return the current state of a goal."""
-        frame, action = bpy.context.scene.frame_current_final, _action(goal)
+        frame, action = bpy.context.scene.frame_current_final, compat.action_of(goal.ob)
         uid = None if action is None else action.session_uid
         reaches = overlay_of(bpy.context.scene).edit_range > 0
         curves = {place: read_keys(curve) for place, curve in _curves(goal)} if reaches else {}
@@ -185,7 +185,9 @@ class Control:
             return self
         holder = goal.holder
         kept = next((own for own in bpy.data.actions if own.session_uid == self.action), None)
-        if kept is not None and _action(goal) is None:  # the step has it, but Blender kept the goal without it
+        if (
+            kept is not None and compat.action_of(goal.ob) is None
+        ):  # the step has it, but Blender kept the goal without it
             compat.use_action(goal.ob, kept)
         now = _keys(goal, self.frame)
         for field, index in now.keys() - self.keys.keys():
@@ -197,17 +199,12 @@ class Control:
         for place, curve in _curves(goal):
             if place in self.curves:
                 write_keys(curve, self.curves[place])
-        action = _action(goal)
+        action = compat.action_of(goal.ob)
         if action is not None and self.action is None and not len(compat.curves_of(goal.ob)):
             goal.ob.animation_data_clear()
             bpy.data.actions.remove(action)
             action = None
         return replace(self, action=None if action is None else action.session_uid)
-
-
-def _action(goal: Goal) -> bpy.types.Action | None:
-    data = goal.ob.animation_data
-    return None if data is None else data.action
 
 
 def _keys(goal: Goal, frame: float) -> dict[tuple[str, int], float]:

@@ -162,44 +162,33 @@ def _mutes(curves: Struct) -> bytes:
 def _placing(ob: bpy.types.Object) -> Facts:
     """Return what places an object apart from its transform, and what moves its bones."""
     bones = ob.pose.bones if ob.pose is not None else ()
+    parenting: Facts = ()
+    if ob.parent is not None:
+        along = getattr(ob, "parent_bone_head_tail_factor", None)
+        parenting = ob.parent.session_uid, ob.parent_type, ob.parent_bone, _rows(ob.matrix_parent_inverse), along
     return (
         ob.hide_viewport,
         ob.hide_render,
-        *(() if ob.parent is None else _parenting(ob)),
+        *parenting,
         ob.rigid_body is not None,
         *(("", *_facts(constraint)) for constraint in ob.constraints),
         *((bone.name, *_facts(constraint)) for bone in bones for constraint in bone.constraints),
     )
 
 
-def _parenting(ob: bpy.types.Object) -> Facts:
-    """Return how an object with a parent is attached to it."""
-    assert ob.parent is not None
-    return (
-        ob.parent.session_uid,
-        ob.parent_type,
-        ob.parent_bone,
-        _rows(ob.matrix_parent_inverse),
-        getattr(ob, "parent_bone_head_tail_factor", None),
-    )
-
-
 def _facts(constraint: bpy.types.Constraint) -> Facts:
+    carried: Facts = ()
+    if isinstance(constraint, bpy.types.ChildOfConstraint):
+        carried = *(getattr(constraint, name) for name in CARRIED), *_rows(constraint.inverse_matrix)
     return (
         constraint.type,
-        *_switch(constraint),
+        constraint.mute,
+        strength(constraint.influence),
+        *carried,
         getattr(constraint, "chain_count", None),
         getattr(constraint, "use_tail", None),
         *((target.session_uid, bone) for target, bone in targets_of(constraint)),
     )
-
-
-def _switch(constraint: bpy.types.Constraint) -> Facts:
-    """Return whether a constraint is on, and how one that carries an object does so."""
-    own = constraint.mute, strength(constraint.influence)
-    if not isinstance(constraint, bpy.types.ChildOfConstraint):
-        return own
-    return *own, *(getattr(constraint, name) for name in CARRIED), *_rows(constraint.inverse_matrix)
 
 
 def _rows(matrix: Matrix) -> Facts:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import bpy
 
+from ...core import compat
 from ...core.channels import FIELDS
 from ...core.constraints import CHAIN_CONSTRAINTS, SCALING, is_on, moved_by, targets_of
 from ...core.data_paths import below_bone
@@ -227,9 +228,9 @@ def _driving(owner: Struct, is_concerned: Callable[[str], bool]) -> Iterator[Par
     visited: set[tuple[int, str]] = set()
     while waiting:
         block, concerned = waiting.pop()
-        data = block.animation_data
-        drivers = () if data is None else data.drivers
-        for driver in [driver for driver in drivers if not driver.mute and concerned(driver.data_path)]:
+        for driver in [
+            driver for driver in compat.drivers_of(block) if not driver.mute and concerned(driver.data_path)
+        ]:
             for variable in driver.driver.variables:
                 for target in variable.targets if variable.type != "CONTEXT_PROP" else ():
                     if target.id is None:

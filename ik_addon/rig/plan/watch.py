@@ -128,11 +128,10 @@ class Watch:
 
 def is_animated(ob: bpy.types.Object) -> bool:
     """Whether anything but the user may change an object's pose from frame to frame."""
-    data = ob.animation_data
-    if data is None or compat.evaluated_tracks(data) or data.drivers:
-        return data is not None
+    if compat.evaluated_tracks(ob.animation_data) or compat.drivers_of(ob):
+        return True
     curves = compat.curves_of(ob)
-    return data.action is not None and not (curves and all(_marks(curve.data_path) for curve in curves))
+    return compat.action_of(ob) is not None and not (curves and all(_marks(curve.data_path) for curve in curves))
 
 
 def _value(owner: Struct, path: str) -> object:
