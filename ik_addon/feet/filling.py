@@ -1,7 +1,9 @@
 """Filling in the frames of a clip on which a value is not known: eased out, bridged or smoothed."""
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
+from ..core.untyped import Column
 from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats, Ints
 
@@ -44,6 +46,12 @@ def bridged(values: Floats, known: Bools) -> Floats:
     before, after = at[np.maximum(np.searchsorted(at, frames, "right") - 1, 0)], at[np.minimum(after, len(at) - 1)]
     share = _smooth((frames - before) / np.maximum(after - before, 1))[:, None]
     return np.asarray((1.0 - share) * values[before] + share * values[after])
+
+
+def widened(values: Column, before: int, after: int) -> Column:
+    """Return the largest of values (F,), or flags, from so many frames before each frame to so many after it."""
+    around = sliding_window_view(np.pad(values, (before, after)), before + after + 1)
+    return around.max(axis=1)
 
 
 def window(length: int) -> Floats:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 import bpy
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from ..core import keyframes
 from ..core.channels import Row
@@ -23,6 +22,7 @@ from ..solve.maths.rotations import multiply, quaternions, vectors_of
 from ..solve.problem import Bools, Floats
 from ..targets.movable import channels_of, key_goals, parents_of
 from . import original_keys
+from .filling import widened
 from .foot_track import Foot
 from .ground_object import UP
 from .hips_path import Leg, help_reach
@@ -151,12 +151,12 @@ def move_hips(
             found = help_reach([*legs, *standing], cap, smooth * rate, found)
         own = search.begin(found.offsets)
         taut = np.any([leg.distances(found.offsets) > TAUT * leg.reach for leg in legs], axis=0)
-        doubtful = _beside(asked if asked.any() else taut)
+        doubtful = widened(asked if asked.any() else taut, BESIDE, BESIDE)
         first, last = 1.0 - LEFT**turn, 1.0 - LEFT ** (turn + 1)
         yield from part(search.look(own, doubtful), first, 0.5 * (first + last))
-        if own.asks_nothing:
+        if not own.asked.any():
             yield from part(search.look(own, ~doubtful), 0.5 * (first + last), last)
-        if own.asks_nothing:
+        if not own.asked.any():
             break
         asked |= own.asked.any(axis=(0, 2))
         legs = [leg.cut(gap, found.offsets) for leg, gap in zip(legs, own.asked, strict=True)]
@@ -172,11 +172,8 @@ def move_hips(
 
 def _hasty(offsets: Floats, legs: Sequence[Leg], smooth: float) -> Bools:
     """Return flags (F,) around frames on which the hips, moved by (F, 3) legs, hurry to keep a knee as recorded."""
-    fast = np.flatnonzero(lengths_of(np.diff(offsets, axis=0)) > HASTE)
-    near, around = np.zeros(len(offsets), dtype=bool), round(smooth / 2.0)
-    for frame in fast:
-        near[max(frame - around, 0) : frame + around + 2] = True
-    return near & np.any([leg.stance[1] < np.inf for leg in legs], axis=0)
+    fast, around = np.append(lengths_of(np.diff(offsets, axis=0)) > HASTE, False), round(smooth / 2.0)
+    return widened(fast, around + 1, around) & np.any([leg.stance[1] < np.inf for leg in legs], axis=0)
 
 
 def _legs(feet: Feet, ends: Floats, moved: Floats, contacts: Sequence[Bools], known: Sequence[Bools]) -> list[Leg]:
@@ -222,11 +219,6 @@ class _Try:
     """(C, F, 3) the further movement of the hips that each leg needs because of its joint limits."""
     left: tuple[float, float] = (0.0, 0.0)
     """How bad it is: the largest distance of a leg from its foot, and the largest flip of a bone in radians."""
-
-    @property
-    def asks_nothing(self) -> bool:
-        """Whether no leg needs a further movement, on the frames solved so far."""
-        return not self.asked.any()
 
 
 @dataclass
@@ -297,13 +289,11 @@ class _Search:
             far, chords = lengths_of(missed), lengths_of(towards) / leg.reach
             is_short = leg.held & (far > CLOSE * leg.reach) & (short == 0.0)
             turns = (turns_of(own.reached.bones[i], self.moment) - recorded).max(axis=1)
-            straight = np.pad(may_bend & (chords > STRAIGHT), (0, self.moment))
-            straight = sliding_window_view(straight, self.moment + 1).max(axis=1)
+            straight = widened(may_bend & (chords > STRAIGHT), 0, self.moment)
             fast = (turns > self.flip) & straight[: len(turns)]
             misses += far[is_short].tolist()
             flips += turns[fast].tolist()
-            turns = np.pad(np.where(fast, turns, 0.0), self.moment)
-            turns = sliding_window_view(turns, self.moment + 1).max(axis=1)
+            turns = widened(np.pad(np.where(fast, turns, 0.0), (0, self.moment)), self.moment, 0)
             shares = np.where(turns > 0.0, _bent(chords, turns / (CALMER * self.flip)), 0.0)
             own.asked[i] = np.where(is_short[:, None], missed, shares[:, None] * towards)
         own.left = max(misses), max(flips)
@@ -317,14 +307,6 @@ def _bent(chords: Floats, times: Floats) -> Floats:
     sines = np.sqrt(np.maximum(1.0 - chords * chords, 0.0)) * times
     shorter = 1.0 - np.sqrt(np.maximum(1.0 - sines * sines, 0.0)) / np.maximum(chords, STRAIGHT)
     return np.clip(shorter, *BEND)
-
-
-def _beside(flags: Bools) -> Bools:
-    """Return flags (F,) that also cover `BESIDE` frames on each side of each flagged frame."""
-    found = np.zeros_like(flags)
-    for i in np.flatnonzero(flags).tolist():
-        found[max(i - BESIDE, 0) : i + BESIDE + 1] = True
-    return found
 
 
 def turns_of(poses: Floats, frames: int = 1) -> Floats:
