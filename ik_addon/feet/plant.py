@@ -14,7 +14,6 @@ from ..bake.reducing import HELD
 from ..bake.restore import over_frames
 from ..bake.selection import time_scale
 from ..core import contact_keys, keyframes
-from ..core.goals import Goal
 from ..core.steps import part
 from ..core.transforms import continuous
 from ..core.translation.sentences import UserError, say
@@ -37,7 +36,7 @@ from .plant_report import Planted
 from .reach import recorded
 from .sampled_feet import Feet, sample
 from .standing import Ground, plant
-from .with_hips import follow, followers
+from .with_hips import follow
 
 MARGIN = 1.25 * HELD
 """Height of feet above a ground, in lengths of the leg, so that neither rounding nor fewer keys take them below it."""
@@ -127,29 +126,12 @@ def plant_feet(
                 planted = _along(feet, source, planted, grounds, moved, blend)
                 wanted = _key(feet, source, planted, undo, hands)
 
-        helped = yield from part(
-            hips.move_hips(
-                feet,
-                planted,
-                wanted,
-                records,
-                along if options.hips else None,
-                options.cap * feet.longest,
-                options.smooth,
-                rate,
-                carry,
-                undo,
-            ),
-            0.7,
-            0.95,
-        )
+        may_move, cap = along if options.hips else None, options.cap * feet.longest
+        moving = hips.move_hips(feet, planted, wanted, records, may_move, cap, options.smooth, rate, carry, undo)
+        helped = yield from part(moving, 0.7, 0.95)
         for goal, keys in zip(goals, old, strict=True):
             original_keys.keep(goal, keys, at, undo)
-        followed: list[Goal] = []
-        if feet.hips is not None:
-            going = followers(ob, touching, ob.pose.bones[feet.hips])
-            todo = follow(view_layer, ob, going, frames, at, helped.moved, blend, undo)
-            followed = yield from part(todo, 0.98, 1.0)
+        followed = yield from part(follow(feet, helped.moved, blend, undo), 0.98, 1.0)
         held = set()
         with feet.snap.sampler.alone:
             for i, found in feet.snap.sampler.proof(view_layer, frames):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,8 +14,9 @@ from ..anatomy.body import root_of
 from ..anatomy.figure import Figure
 from ..bake.selection import time_scale
 from ..chains.current_pose import Limb
-from ..core import contact_keys
+from ..core import contact_keys, keyframes
 from ..core.goals import Goal
+from ..core.settings import chain_of
 from ..core.skeleton import inverse, moved, size_of, unscaled
 from ..core.translation.sentences import UserError
 from ..live import registry
@@ -26,13 +27,12 @@ from ..solve.maths.products import times as product
 from ..solve.maths.rotations import quaternions
 from ..solve.problem import Bools, Floats
 from ..targets.limb_frames import Sampled
-from ..targets.movable import target_of
+from ..targets.movable import channels_of, parents_of, pole_of, target_of
 from ..targets.snap import in_fk
 from ..targets.snapped import Chain, Poles, Snap
 from . import original_keys, pivots
 from .foot_track import Foot
 from .ground_object import Ground, read_ground, still
-from .with_hips import followers
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ class Feet:
     """The ground, and its world matrices (F, 4, 4); None if there is none."""
     hips: int | None
     """Index of the bone that carries all of the limbs; None if no single bone does."""
+    along: Sequence[tuple[bpy.types.PoseBone, Goal]]
+    """What goes along with it, see `_followers`."""
     standing: Feet | None = None
     """The feet that were planted earlier and stay where they are: they need the hips where these are; None: none."""
 
@@ -178,10 +180,10 @@ def sample(
         bones=np.union1d(whole.sampler.bones, np.array(more, dtype=np.int64)),
         goals=[*whole.goals, *extra],
     )
+    along = [] if hips is None else _followers(ob, tips, ob.pose.bones[hips])
     body: list[Goal] = []
     if hips is not None and not rest:  # feet planted earlier need the hips where they are
-        moved = ob.pose.bones[hips]
-        body = [Goal(ob, moved.name), *(goal for _tip, goal in followers(ob, tips, moved))]
+        body = [Goal(ob, ob.pose.bones[hips].name), *(goal for _tip, goal in along)]
     original_keys.put_back([*whole.goals[: len(tips)], *body], times, undo)
     with sampler.alone, in_fk(context, ob, [*tips, *rest]) if sampler.is_solved else nullcontext():
         found = yield from sampler.sample(context.view_layer, frames)
@@ -197,7 +199,7 @@ def sample(
         )
         snap = replace(whole, sampler=sampler, chains=whole.chains[chains], goals=whole.goals[:count])
         below = None if ground is None else (ground, found.goals[:, len(whole.goals)])
-        made = Feet(context.view_layer, frames, times, snap, own, support, below, hips, standing)
+        made = Feet(context.view_layer, frames, times, snap, own, support, below, hips, along, standing)
         for chain in snap.chains:
             if not made.length(chain) > 0.0:
                 raise UserError("The limb of '{tip}' is scaled to zero. Reset its scale", tip=chain.tip)
@@ -212,3 +214,34 @@ def _stands(tip: bpy.types.PoseBone, times: Floats) -> bool:
     if target is None or not contact_keys.read(tip, times).any():
         return False
     return original_keys.is_planted(target, times)
+
+
+def _followers(
+    ob: bpy.types.Object, planted: Collection[bpy.types.PoseBone], hips: bpy.types.PoseBone
+) -> list[tuple[bpy.types.PoseBone, Goal]]:
+    """Return what follows the hips of an armature when some of its chains are planted, each with the tip of its chain.
+
+    That is never a goal of a leg. Planting itself places the targets of the planted chains. Goals without keys, and
+    goals that a constraint, a lock or another object holds, stay where they are. Goals attached to the body follow it
+    by themselves.
+    """
+    figure, found = Figure.of(ob), []
+    carrying = {*parents_of(ob, ""), Goal(ob), *(Goal(ob, bone.name) for bone in hips.parent_recursive)}
+    for tip in tips_of(ob):
+        target, pole = target_of(tip), pole_of(tip)
+        if chain_of(tip).enabled and target is not None and not pivots.is_of_leg(figure, tip):
+            both = (None if tip in planted else target, pole)
+            found += [(tip, goal) for goal in both if goal is not None and _is_free(goal, carrying)]
+    return found
+
+
+def _is_free(goal: Goal, carrying: set[Goal]) -> bool:
+    """Return whether only keys move a target or pole, apart from parents that move the hips as well."""
+    is_attached = not carrying.issuperset(parents_of(goal.ob, goal.bone))
+    if not goal.is_keyed or is_attached or any(not own.mute for own in goal.holder.constraints):
+        return False
+    try:
+        keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
+    except UserError:
+        return False
+    return True
