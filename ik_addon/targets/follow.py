@@ -1,10 +1,8 @@
 """A target and a pole that follow the pose of their limb while a hand edits it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import bpy
 import numpy as np
@@ -155,7 +153,7 @@ class Control:
     """`session_uid` of the action of its object; None if it has none."""
 
     @classmethod
-    def of(cls, goal: Goal) -> Control:
+    def of(cls, goal: Goal) -> Self:
         """Return the current state of a goal."""
         frame, action = bpy.context.scene.frame_current_final, compat.action_of(goal.ob)
         uid = None if action is None else action.session_uid
@@ -178,7 +176,7 @@ class Control:
         goal = self._found()
         return goal is not None and np.array_equal(goal.row(), self.row)
 
-    def put_back(self) -> Control:
+    def put_back(self) -> Self:
         """Give the goal these channels and keys, and return its state: it may have another action now."""
         goal = self._found()
         if goal is None:

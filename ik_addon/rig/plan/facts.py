@@ -4,12 +4,10 @@ The depsgraph says which objects were edited, but not what was edited, so facts 
 script changes the frame right after an edit, not even that is known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import bpy
 import numpy as np
@@ -49,7 +47,7 @@ class Origin(NamedTuple):
     """What reading it returned then."""
 
     @classmethod
-    def of(cls, ob: bpy.types.Object, read: Callable[[bpy.types.Object], Facts]) -> Origin:
+    def of(cls, ob: bpy.types.Object, read: Callable[[bpy.types.Object], Facts]) -> Self:
         """Read the facts of an object."""
         return cls(Reference.of(ob), read, read(ob))
 

@@ -155,16 +155,13 @@ class Presence:
 
         This layer comes first; the others of the scene follow only if it lacks something.
         """
-        here = self._has_all(ob, goals)
-        return (True,) if here else (False, *(other._has_all(ob, goals) for other in self._others()))
+        if self._has_all(ob, goals):
+            return (True,)
+        others = [Presence(layer) for layer in self._scene.view_layers if layer != self._layers[0]]
+        return (False, *(other._has_all(ob, goals) for other in others))
 
     def _has_all(self, ob: bpy.types.Object, goals: Collection[bpy.types.Object]) -> bool:
         return ob.session_uid in self.present and all(map(self.evaluates, goals))
-
-    def _others(self) -> Iterator[Presence]:
-        for layer in self._scene.view_layers:
-            if layer != self._layers[0]:
-                yield Presence(layer)
 
     def _enabled(self, switch: str) -> set[int]:
         found: set[int] = set()

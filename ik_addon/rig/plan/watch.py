@@ -4,11 +4,9 @@ A plan holds structure. Channels, transforms and the numbers of a chain are the 
 Everything else that F-curves, drivers or NLA strips reach is watched, and the plan is made again when it changes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import bpy
 import numpy as np
@@ -37,7 +35,7 @@ class Settings(NamedTuple):
     """From 0, the FK pose, to 1."""
 
     @classmethod
-    def of(cls, columns: Floats) -> Settings:
+    def of(cls, columns: Floats) -> Self:
         """Return the settings in the columns of an array (..., S)."""
         return cls(*np.moveaxis(columns, -1, 0))
 
@@ -106,7 +104,7 @@ class Watch:
         return tuple(value for owner in self.owners for value in owner.values(depsgraph))
 
     @classmethod
-    def of(cls, ob: bpy.types.Object, bones: Collection[str], others: Iterable[bpy.types.Object]) -> Watch:
+    def of(cls, ob: bpy.types.Object, bones: Collection[str], others: Iterable[bpy.types.Object]) -> Self:
         """Watch an armature object, the bones that its chains depend on, and other objects.
 
         Args:
