@@ -45,13 +45,6 @@ NO_ANGLE = 1e-6
 """Radians: a smaller pole angle is rounding and is not shown to the user."""
 
 
-def why_unposed(ob: bpy.types.Object) -> str:
-    """Say why an armature object has no bones to pose, and what to do; empty if it has some."""
-    if ob.pose is not None:
-        return ""
-    return say("'{object}' has no pose until it is shown for the first time. Enable it in viewports", object=ob.name)
-
-
 def label_of(tip: str) -> str:
     """Return what the controls of a chain are named after: the tip, with its side where Blender's Paste Flipped looks.
 

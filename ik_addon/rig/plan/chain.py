@@ -16,7 +16,7 @@ from ...core.translation.sentences import UserError, say
 from ...solve.problem import Floats
 from .followers import borrowed, goals_of
 from .presence import Presence, why_closed, why_unfit
-from .sources import uid_of
+from .sources import driving, uid_of
 
 NUMBER = re.compile(r"\.\d+$")
 """What Blender adds to a name that is taken."""
@@ -190,7 +190,7 @@ def check_seen(
         if obstacle:
             raise UserError(obstacle)
     path = f"{tip.path_from_id()}.ik_addon."
-    read = presence.sources.carriers(presence.sources.driving(ob, lambda own: own.startswith(path)))
+    read = presence.sources.carriers(driving(ob, lambda own: own.startswith(path)))
     for bone in reversed(posed):
         if (ob.session_uid, bone.name) in read:
             raise UserError(

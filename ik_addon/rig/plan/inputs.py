@@ -28,7 +28,7 @@ from ...core.settings import chain_of
 from ...core.skeleton import Skeleton, matrix_array
 from ...solve.problem import Bools, Floats, Ints
 from .presence import Reference
-from .sources import Carrier, Part, Sources, uid_of
+from .sources import Carrier, Part, Sources, driving, uid_of
 from .watch import OBJECT_FIELDS, READ, Settings
 
 Numbers = NDArray[np.float32]
@@ -344,7 +344,7 @@ class _Collected:
         parts: list[Part] = []
         found: set[Carrier] = set()
         for ob, placed in self.objects:
-            parts += [Part(ob)] if placed.is_opaque else self._sources.driving(ob, _places)
+            parts += [Part(ob)] if placed.is_opaque else driving(ob, _places)
         for known in self.armatures.values():
             ob, named = known.ob, known.skeleton.names
             names = {named[bone] for bone in known.needed - known.opaque}
@@ -355,7 +355,7 @@ class _Collected:
             for bone in known.needed & known.opaque:
                 local = self._sources.local(ob, named[bone]) if bone in known.riding else None
                 parts += [Part(ob, named[bone])] if local is None else local
-            parts += self._sources.driving(ob, partial(_is_read, names))
+            parts += driving(ob, partial(_is_read, names))
         return frozenset(found) | self._sources.carriers(parts)
 
 

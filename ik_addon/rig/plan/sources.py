@@ -72,10 +72,6 @@ class Sources:
             waiting += self._beyond[key]
         return frozenset(found)
 
-    def driving(self, ob: bpy.types.Object, is_concerned: Callable[[str], bool]) -> list[Part]:
-        """Return what the drivers of an object read that set certain data paths."""
-        return list(_driving(ob, is_concerned))
-
     def is_held(self, ob: bpy.types.Object, bone: str) -> bool:
         """Whether constraints move a bone, on itself or below it."""
         return bone in self._holding(ob)
@@ -105,12 +101,12 @@ class Sources:
             yield Part(ob) if bone is None or bone.parent is None else Part(ob, bone.parent.name)
             if bone is not None:
                 yield from self._holding(ob).get(name, ())
-                yield from _driving(ob, lambda path: below_bone(path)[0] == name)
+                yield from driving(ob, lambda path: below_bone(path)[0] == name)
             return
         yield from _above(ob)
         for constraint in filter(is_on, self._seen(ob).constraints):
             yield from _read_by(constraint)
-        yield from _driving(ob, lambda path: not below_bone(path)[0])
+        yield from driving(ob, lambda path: not below_bone(path)[0])
 
 
 def related(ob: bpy.types.Object, bone: str = "") -> list[bpy.types.Object]:
@@ -197,7 +193,7 @@ def _deforming(ob: bpy.types.Object, points: tuple[int, ...]) -> Iterator[Part]:
         yield from _weighted(ob, ob.parent, points)
     keys = getattr(ob.data, "shape_keys", None)
     if keys is not None:
-        yield from _driving(keys, lambda _path: True)
+        yield from driving(keys, lambda _path: True)
 
 
 def _weighted(ob: bpy.types.Object, armature: bpy.types.Object, points: tuple[int, ...]) -> Iterator[Part]:
@@ -222,7 +218,7 @@ def _in_group(ob: bpy.types.Object, name: str) -> tuple[int, ...]:
     return tuple(v.index for v in vertices if any(element.group == group.index for element in v.groups))
 
 
-def _driving(owner: Struct, is_concerned: Callable[[str], bool]) -> Iterator[Part]:
+def driving(owner: Struct, is_concerned: Callable[[str], bool]) -> Iterator[Part]:
     """Yield what the drivers of a data-block read that set certain data paths, through driven properties as well."""
     waiting: list[tuple[Struct, Callable[[str], bool]]] = [(owner, is_concerned)]
     visited: set[tuple[int, str]] = set()

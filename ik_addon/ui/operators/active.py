@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 import bpy
 from bpy.props import FloatProperty
 
-from ...chains.new_chain import why_unposed
 from ...core import hooks
 from ...core.preferences import preferences
 from ...core.translation.sentences import UserError, marked, say
@@ -44,7 +43,11 @@ def obstacle(context: bpy.types.Context) -> str:
         return say(NO_ARMATURE)
     if ob.mode not in {"POSE", "OBJECT"}:
         return say("Switch to Pose Mode or Object Mode")
-    return why_unposed(ob) or why_closed(ob)
+    if ob.pose is None:
+        return say(
+            "'{object}' has no pose until it is shown for the first time. Enable it in viewports", object=ob.name
+        )
+    return why_closed(ob)
 
 
 def active_bone(ob: bpy.types.Object) -> bpy.types.PoseBone | None:
