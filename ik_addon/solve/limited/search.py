@@ -207,6 +207,9 @@ class Search:
             steps += more
         elif not self.only_places and State.of(self.system, angles).error > ARRIVED:
             found, more = yield from self._settled(angles, 1.0, _MEETING)
+            # The FK pose keeps poles and orientations that can be met from being met exactly.
+            found, _, extra = yield from _one(Ask(found, _POLISH, light=_MEETING[-1][0]))
+            steps += extra
             for is_whole in (True, False):
                 there, error, extra = yield from self._descent(found, TOGETHER, is_whole=is_whole)
                 steps, more = steps + more + extra, 0
