@@ -31,6 +31,7 @@ from .skeleton import FEW, Angles, Body, Skeleton, Standing, arrays_of, posed, r
 from .starts import guess_of
 
 Run = descent.Run | newton.Run
+LAST = 12
 MOST = 2048
 """Maximum number of chains on arrays at once: more would not be faster, and with all their restarts take gigabytes."""
 
@@ -99,7 +100,7 @@ def _searched(system: System, body: Body, searches: list[Search], running: list[
         groups = (every[first : first + MOST] for every in alike.values() for first in range(0, len(every), MOST))
         for group in groups:
             asks, own = [together[i][k] for i, k in group], [searches[i] for i, _ in group]
-            if len(group) > FEW:
+            if len(group) > LAST:
                 index = np.array([i for i, _ in group])
                 found.update(zip(group, _found(system, index, asks, own), strict=True))
             else:
@@ -164,7 +165,7 @@ def _run_together(
                 found[i] = rows_of(own), error, done
         running &= ~ended
         left = np.flatnonzero(running)
-        if len(left) <= FEW:
+        if len(left) <= LAST:
             break
         if not is_crowd(len(left), len(running)):
             system, run, most = members((system, run, most), left)

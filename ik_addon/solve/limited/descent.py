@@ -19,7 +19,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from ..maths.numbers import Number, Numbers
+import numpy as np
+
+from ..maths.numbers import ONE, Number, Numbers
 from ..maths.vectors import Vector
 from .objectives import Rows, System
 from .skeleton import Angles, Pose, inside, pose_of
@@ -61,7 +63,11 @@ class State(NamedTuple):
         """Pose the body and compute its residual."""
         pose = pose_of(system.skeleton, angles)
         residual = system.residual(pose)
-        return cls(angles, pose, residual, system.skeleton.do.sqrt(sum(part * part for part in residual)))
+        error = system.skeleton.do.sqrt(sum(part * part for part in residual))
+        if system.skeleton.do is ONE:
+            return cls(angles, pose, residual, error)
+        # One array (..., B) for all joints: it is picked from as fast as one for a single number.
+        return cls(np.array(angles), Pose(*map(np.array, pose)), np.array(residual), error)
 
 
 def descended(system: System, angles: Angles, most: float, pull: float = PULL) -> tuple[State, int]:

@@ -12,6 +12,7 @@ A direction of negative curvature is followed like one of positive curvature, aw
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -19,13 +20,13 @@ from operator import add
 from typing import NamedTuple
 
 from ..maths.numbers import ONE, Number, Numbers
-from ..maths.sweep import NOTHING, RESTING, Column, Form, Six, Swept, hung, of_three, solved_again, substituted
+from ..maths.sweep import NOTHING, RESTING, Column, Form, Six, Swept, hung, of_many, of_three, solved_again, substituted
 from ..maths.sweep import Joint as Equation
 from ..maths.turns import Quaternion, inverse, multiply, rotate, turn_of
 from ..maths.vectors import ZERO, Vector, cross, dot, minus, times
 from .descent import State, finished, longest, solved
 from .objectives import Pole, System, couplings_of, moment_of
-from .skeleton import STEEPEST_SQUARE, Angles, Bone, Joint, Nine, Pose, Skeleton, inside, is_unlimited, nearest_angles
+from .skeleton import STEEPEST_SQUARE, Angles, Bone, Joint, Nine, Pose, Skeleton, each_joint, inside, is_unlimited, nearest_angles
 
 ON_RIM = 1e-9
 """A swing is on the rim of its cone if it is within about this fraction of the half-axes."""
@@ -73,16 +74,17 @@ def newton_step(
     away = [ZERO] * len(slopes)
     if anchor is not None:
         share, away = anchor.share, list(map(away_from, now.angles, anchor.angles))
-    equations, ways, whole = [], [], []
-    for joint, angle, slope, bend, (x, z, twist), axes, head, coupling in zip(
-        skeleton.joints, now.angles, slopes, curving, away, pose.axes, pose.points, couplings, strict=True
-    ):
-        x, z, twist = share * x, share * z, share * twist
-        slope = slope[0] + x, slope[1] + z, slope[2] + twist
+
+    def laid_out(
+        joint: Joint, angle: Vector, slope: Vector, bend: Vector, away: Vector, axes: Nine, head: Vector, coupling: Nine
+    ) -> tuple[Equation, tuple[Number, Number], Vector]:
+        x, z, twist = times(away, share)
+        whole = slope[0] + x, slope[1] + z, slope[2] + twist
         room = room_of(do, joint, angle, (bend[0] + x, bend[1] + z, bend[2] + twist))
-        whole.append(slope)
-        ways.append(room.along)
-        equations.append(equation_of(do, (axes, head, coupling), room, angle, (slope, bend), share))
+        return equation_of(do, (axes, head, coupling), room, angle, (whole, bend), share), room.along, whole
+
+    parts = skeleton.joints, now.angles, slopes, curving, away, pose.axes, pose.points, couplings
+    equations, ways, whole = zip(*each_joint(do, laid_out, *parts), strict=True)
     found = _solved(system, pose, kept, equations, damping, None if anchor is None else 0.0)
     move: Angles = []
     fall: Number = 0.0
@@ -233,16 +235,16 @@ class _Equations(NamedTuple):
 
     skeleton: Skeleton
     pose: Pose
-    joints: list[Equation]
+    joints: Sequence[Equation]
     forms: list[Form | None]
     """What joints carry directly."""
 
-    def swept(self, least: float | None, damping: Number) -> list[Swept]:
+    def swept(self, least: float | None, damping: float) -> list[Swept]:
         """Sweep from the tips to the root; `least` and `damping` see `sweep.of_three`."""
         (skeleton, pose, joints, _), forms, found = self, list(self.forms), []
         for i in range(len(joints) - 1, -1, -1):
             parent = skeleton.parents[i]
-            swept = of_three(joints[i], forms[i] or NOTHING, least, damping, skeleton.do.most)
+            swept = of_three(joints[i], forms[i] or NOTHING, least, damping)
             assert swept is not None
             found.append(swept)
             if parent >= 0:
@@ -294,9 +296,11 @@ class _Equations(NamedTuple):
 
 
 def _solved(
-    system: System, pose: Pose, kept: list[float], joints: list[Equation], damping: float, least: float | None
+    system: System, pose: Pose, kept: list[Number], joints: Sequence[Equation], damping: Number, least: float | None
 ) -> Unknowns:
     """Solve the equations of all joints, damped, with pivots made positive; `least` see `sweep.of_three`."""
+    if system.skeleton.do is not ONE:
+        return of_many(joints, pose.ends[0], STEEP if least is None else least, damping)
     forms: list[Form | None] = [None] * len(joints)
     ranks, stiffness = [], 0.0
     for objective, own in zip(system.objectives, system.split(kept), strict=True):
@@ -410,10 +414,11 @@ def advanced(system: System, run: Run, still: float) -> tuple[Run, Number]:
     size = longest(do, move)
     share = do.least(1.0, LONGEST / do.most(size, 1e-30))
     half = 0.5 * share
-    tried = [
-        inside(do, joint, x * half + old_x, z * half + old_z, twist * share + old)
-        for joint, (x, z, twist), (old_x, old_z, old) in zip(system.skeleton.joints, move, now.angles, strict=True)
-    ]
+
+    def moved(joint: Joint, step: Vector, angle: Vector) -> Vector:
+        return inside(do, joint, step[0] * half + angle[0], step[1] * half + angle[1], step[2] * share + angle[2])
+
+    tried = each_joint(do, moved, system.skeleton.joints, move, now.angles)
     there = State.of(system, tried)
     cost, there_kept = _cost(there, anchor), there.residual
     is_alone = len(system.objectives) == 1

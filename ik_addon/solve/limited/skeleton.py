@@ -9,7 +9,7 @@ item of a list, parents first. Matrices are nine numbers, row by row.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -149,6 +149,33 @@ def inside(do: Numbers, joint: Joint, x: Number, z: Number, twist: Number) -> Ve
     return x, z, do.least(do.most(twist, joint.twist_low), joint.twist_high)
 
 
+def each_joint(do: Numbers, function: Callable[..., Nested], *joints: Sequence[Nested]) -> list[Nested]:
+    """Return what a function makes of each joint: of many members all joints at once, on arrays (n, B)."""
+    if do is ONE:
+        return list(map(function, *joints))
+    found = function(*map(_together, joints))
+    return _apart(found, len(joints[0]))
+
+
+def _together(joints: Sequence[Nested]) -> Nested:
+    """Stack numbers of joints, floats or arrays (B,), to arrays (n, B); floats to (n, 1)."""
+    if isinstance(joints, np.ndarray):
+        return joints.swapaxes(0, 1) if joints.ndim > 2 else joints
+    one = joints[0]
+    if isinstance(one, tuple | list):
+        parts = list(map(_together, zip(*joints, strict=True)))
+        return one._make(parts) if hasattr(one, "_make") else tuple(parts)
+    return np.concatenate(joints).reshape(len(joints), -1) if np.ndim(one) else np.array(joints)[:, None]
+
+
+def _apart(value: Nested, count: int) -> list[Nested]:
+    """Return the numbers of each joint from arrays (n, B) of all of them."""
+    if not isinstance(value, tuple | list):
+        return list(value) if np.ndim(value) else [value] * count
+    parts = zip(*(_apart(part, count) for part in value), strict=True)
+    return list(map(value._make, parts)) if hasattr(value, "_make") else list(parts)
+
+
 def nearest_angles(do: Numbers, joint: Joint, turn: Quaternion) -> Vector:
     """Return the joint angles within the limits that are nearest to a joint's rotation."""
     x, z, twist = swing_and_twist(do, turn)
@@ -214,10 +241,10 @@ class Body:
         chosen = slice(None) if member is None else member
         rests, heads, ends = (part[..., chosen] for part in (self.rest, self.heads, self.ends))
         bones = [
-            Bone(tuple(_numbers(rests[:, :, i].reshape(9, *rests.shape[3:]))), tuple(_numbers(heads[:, i])))
+            Bone(_numbers(rests[:, :, i].reshape(9, *rests.shape[3:])), _numbers(heads[:, i]))
             for i in range(len(self.parents))
         ]
-        tips = [tuple(_numbers(ends[:, e])) for e in range(len(self.segments))]
+        tips = [_numbers(ends[:, e]) for e in range(len(self.segments))]
         do = MANY if member is None else ONE
         found = Skeleton(do, self.parents, self.free, self.segments, self._joints, bones, tips)
         if member is not None:
@@ -236,8 +263,8 @@ class Body:
 
 
 def _numbers(values: Floats) -> Nested:
-    """Return values (k,) as floats, or values (k, B) as arrays."""
-    return values.tolist() if values.ndim == 1 else values
+    """Return values (k,) as floats, or values (k, B) as they are."""
+    return tuple(values.tolist()) if values.ndim == 1 else values
 
 
 def posed(body: Body, angles: Floats) -> tuple[Floats, Floats]:

@@ -123,7 +123,7 @@ def _redone_members(function: Callable[..., Nested], chosen: Number, arguments: 
 
     def merged(whole: Number, part: Number) -> Number:
         whole = whole.copy()
-        whole[index] = part
+        whole[..., index] = part
         return whole
 
     return each_array(merged, result, found)
@@ -138,13 +138,13 @@ def is_crowd(left: int, count: int) -> bool:
 
 
 def members(value: Nested, chosen: Number) -> Nested:
-    """Return the chosen members of all arrays (B,) in nested lists and tuples."""
-    return each_array(lambda part: part[chosen], value)
+    """Return the chosen members of all arrays (..., B) in nested lists and tuples."""
+    return each_array(lambda part: part[..., chosen], value)
 
 
 def member(value: Nested, index: int) -> Nested:
-    """Return one member of all arrays (B,) in nested lists and tuples, in floats."""
-    return each_array(lambda part: part.item(index), value)
+    """Return one member of all arrays (..., B) in nested lists and tuples, in floats."""
+    return each_array(lambda part: part[..., index].tolist(), value)
 
 
 def each_array(function: Operation, value: Nested, *others: Nested) -> Nested:

@@ -13,7 +13,9 @@ from operator import add
 from types import MappingProxyType
 from typing import NamedTuple
 
-from .numbers import Number, Operation
+import numpy as np
+
+from ..problem import Floats
 
 Form = list[float]
 """The cost V P V / 2 - p V of a twist V (rotation, then translation), as 27 numbers, row by row: the upper half of P's
@@ -191,9 +193,7 @@ def _left(form: Form, twist: Sequence[float]) -> list[float]:
     ]
 
 
-def of_three(
-    joint: Joint, form: Form, least: float | None, damping: Number | None = None, most: Operation = max
-) -> Swept | None:
+def of_three(joint: Joint, form: Form, least: float | None, damping: float | None = None) -> Swept | None:
     """Eliminate the unknowns of a joint without a prescribed step.
 
     Args:
@@ -201,7 +201,6 @@ def of_three(
         form: cost of everything that it carries.
         least: the smallest pivot allowed; with damping, relative to the squares of the entries beside it, None: any.
         damping: added to the pivots, of which those that are too small or negative were raised before; None: none are.
-        most: returns the larger of two numbers; with damping, all numbers may be arrays of many members.
 
     Returns:
         None without damping, if a pivot is below `least`.
@@ -243,7 +242,7 @@ def of_three(
     m12 += y0 * h0 + y1 * h1 + y2 * h2 + y3 * h3 + y4 * h4 + y5 * h5
     m22 += z0 * h0 + z1 * h1 + z2 * h2 + z3 * h3 + z4 * h4 + z5 * h5
     if damping is not None:
-        m00 = _raised(m00, (f0, f1, f2, f3, f4, f5), least, damping, most)
+        m00 = _raised(m00, (f0, f1, f2, f3, f4, f5), least, damping)
     elif m00 < floor:
         return None
     n01, n02 = m01 / m00, m02 / m00
@@ -251,7 +250,7 @@ def of_three(
     g0, g1, g2 = g0 - n01 * f0, g1 - n01 * f1, g2 - n01 * f2
     g3, g4, g5 = g3 - n01 * f3, g4 - n01 * f4, g5 - n01 * f5
     if damping is not None:
-        m11 = _raised(m11, (g0, g1, g2, g3, g4, g5), least, damping, most)
+        m11 = _raised(m11, (g0, g1, g2, g3, g4, g5), least, damping)
     elif m11 < floor:
         return None
     n12 = m12 / m11
@@ -259,7 +258,7 @@ def of_three(
     h0, h1, h2 = h0 - n02 * f0 - n12 * g0, h1 - n02 * f1 - n12 * g1, h2 - n02 * f2 - n12 * g2
     h3, h4, h5 = h3 - n02 * f3 - n12 * g3, h4 - n02 * f4 - n12 * g4, h5 - n02 * f5 - n12 * g5
     if damping is not None:
-        m22 = _raised(m22, (h0, h1, h2, h3, h4, h5), least, damping, most)
+        m22 = _raised(m22, (h0, h1, h2, h3, h4, h5), least, damping)
     elif m22 < floor:
         return None
     r1 -= n01 * r0
@@ -308,13 +307,58 @@ def of_three(
     return Swept(joint, form, left, above, (m00, m11, m22))
 
 
-def _raised(pivot: Number, beside: Sequence[Number], least: float | None, damping: Number, most: Operation) -> Number:
+def _raised(pivot: float, beside: Sequence[float], least: float | None, damping: float) -> float:
     """Return a damped pivot, made positive if `least` is given, and at least that times the squares beside it."""
     if least is None:
         pivot += damping
         return pivot if abs(pivot) > TINY else TINY
     a, b, c, d, e, f = beside
-    return most(abs(pivot), least * (a * a + b * b + c * c + d * d + e * e + f * f)) + damping
+    return max(abs(pivot), least * (a * a + b * b + c * c + d * d + e * e + f * f)) + damping
+
+
+def of_many(joints: Sequence[Joint], end: Sequence[Floats], least: float, damping: Floats) -> list[Floats]:
+    """Sweep B serial chains whose ends a spring of stiffness 1 holds, and back, in arrays; return the unknowns (3, B).
+
+    This does what `of_three` and `substituted` do, in a seventh of the calls: for 200 chains in half of the time that
+    they would take on arrays, for 30 in a third.
+
+    Args:
+        joints: their equations, of arrays (B,).
+        end: (3, B)
+        least: see `of_three`.
+        damping: (B,) see `of_three`.
+    """
+    x, y, z = end
+    none, one = np.zeros_like(x), np.ones_like(x)
+    moved = np.array([(none, z, -y, one, none, none), (-z, none, x, none, one, none), (y, -x, none, none, none, one)])
+    form, force = np.einsum("kib,kjb->ijb", moved, moved), np.zeros((6, len(x)))
+    swept = []
+    for columns, own, right, _ in reversed(joints):
+        column = np.array(columns)
+        turns = column[:, :6]
+        beside = np.einsum("kib,ijb->kjb", turns, form)
+        beside[:, :3] += column[:, 6:]
+        factors = np.einsum("kib,mib->kmb", turns, beside) + np.array(own)
+        rest = np.array(right) + np.einsum("kib,ib->kb", turns, force)
+        pivots = np.empty_like(rest)
+        for k in range(3):
+            pivots[k] = np.maximum(abs(factors[k, k]), least * (beside[k] * beside[k]).sum(axis=0)) + damping
+            later = factors[k, k + 1 :] / pivots[k]
+            factors[k + 1 :, k + 1 :] -= later[:, None] * factors[k, k + 1 :]
+            beside[k + 1 :] -= later[:, None] * beside[k]
+            rest[k + 1 :] -= later * rest[k]
+            factors[k, k + 1 :] = later
+        left, rest = beside / pivots[:, None], rest / pivots
+        form, force = form - np.einsum("kib,kjb->ijb", left, beside), force - np.einsum("kib,kb->ib", beside, rest)
+        swept.append((turns, left, factors, rest))
+    found, twist = [], np.zeros_like(force)
+    for turns, left, factors, rest in reversed(swept):
+        unknown = rest - np.einsum("kib,ib->kb", left, twist)
+        unknown[1] -= factors[1, 2] * unknown[2]
+        unknown[0] -= factors[0, 1] * unknown[1] + factors[0, 2] * unknown[2]
+        twist += np.einsum("kb,kib->ib", unknown, turns)
+        found.append(unknown)
+    return found
 
 
 def solved_again(swept: Swept, right: Sequence[float], force: Sequence[float]) -> tuple[Swept, list[float]]:
