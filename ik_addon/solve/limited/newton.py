@@ -354,8 +354,11 @@ LONGEST = 0.5
 DAMPING, SOFTEST, HARDEST = 1e-1, 1e-9, 1e3
 EASED, SOFTENED = 0.1, 0.3
 """Factors of the damping after a better step: without an anchor, and with one, which makes the valley narrow."""
-HARDENED, ALONE = 4.0, 8.0
-"""Factors of the damping after a worse step: with several objectives, and with one."""
+HARDENED, ALONE, HARDER = 4.0, 8.0, 2.0
+"""Factors of the damping after a worse step: with several objectives, with one, and with one if a part of the step is
+better."""
+SHORTEST, FARTHEST = 0.05, 0.7
+"""The part of a worse step that is tried."""
 
 
 def polished(
@@ -414,16 +417,20 @@ def advanced(system: System, run: Run, still: float) -> tuple[Run, Number]:
     size = longest(do, move)
     share = do.least(1.0, LONGEST / do.most(size, 1e-30))
     half = 0.5 * share
-
-    def moved(joint: Joint, step: Vector, angle: Vector) -> Vector:
-        return inside(do, joint, step[0] * half + angle[0], step[1] * half + angle[1], step[2] * share + angle[2])
-
-    tried = each_joint(do, moved, system.skeleton.joints, move, now.angles)
-    there = State.of(system, tried)
-    cost, there_kept = _cost(there, anchor), there.residual
+    bending = fall - damping * sum(map(dot, move, move))
+    there, cost = _moved(system, now.angles, move, share, anchor)
     is_alone = len(system.objectives) == 1
+    failed: Number = False
+    if is_alone and anchor is not None:
+        failed = (cost >= least) & (size > SHORT)
+        if do.any(failed):
+            # In a curved valley the cost rises with the fourth power of a step: stop where it is least.
+            rise = do.most(cost - least + share * (2.0 * fall - share * bending), 1e-30)
+            back = do.least(do.most((0.5 * share * do.most(fall, 0.0) / rise) ** (1.0 / 3.0), SHORTEST), FARTHEST)
+            there, cost = do.redone(_moved, failed, (system, now.angles, move, share * back, anchor), (there, cost))
+    there_kept = there.residual
     if anchor is not None and not is_alone:
-        gone = list(map(away_from, tried, now.angles))
+        gone = list(map(away_from, there.angles, now.angles))
         there_kept = system.left(now.pose, now.residual, twists_of(system.skeleton, now.pose, gone))
     # Rounding may hide the gain of a short step, so accept it.
     better = cost < least + do.where(size < SHORT, ROUNDED * least, 0.0)
@@ -441,9 +448,9 @@ def advanced(system: System, run: Run, still: float) -> tuple[Run, Number]:
     if is_alone:
         # A step that gains less than predicted went too far (H. Nielsen, "Damping parameter in Marquardt's method",
         # IMM-REP-1999-05, Technical University of Denmark). Several objectives settle better without.
-        foretold = share * (fall - half * (fall - damping * sum(map(dot, move, move))))
+        foretold = share * (fall - half * bending)
         off = do.most(gain / do.most(foretold, 1e-30) - 1.0, -1.0)
-        softened = do.least(do.most(1.0 - off * off * off, 0.1), 1.0)
+        softened = do.where(failed, HARDER, do.least(do.most(1.0 - off * off * off, 0.1), 1.0))
     grown = do.where(better, softened, do.where(going, 1.0, ALONE if is_alone else HARDENED))
     damping = do.least(do.most(damping * grown, SOFTEST), HARDEST)
     short = do.where(better, do.where(least > SAME**2, still, STILL), do.where(going, 0.0, ROUNDING))
@@ -451,6 +458,19 @@ def advanced(system: System, run: Run, still: float) -> tuple[Run, Number]:
     if anchor is None:
         ended = ended | little | (better & (gain < HOPELESS * (least - known * known)))
     return Run(now, kept, best, best_kept, least, damping, uphill, anchor, known), ended
+
+
+def _moved(
+    system: System, angles: Angles, move: Angles, share: Number, anchor: Anchor | None
+) -> tuple[State, Number]:
+    """Return where a share of a step leads, inside the limits, and the cost there."""
+    do, half = system.skeleton.do, 0.5 * share
+
+    def moved(joint: Joint, angle: Vector, step: Vector) -> Vector:
+        return inside(do, joint, angle[0] + step[0] * half, angle[1] + step[1] * half, angle[2] + step[2] * share)
+
+    there = State.of(system, each_joint(do, moved, system.skeleton.joints, angles, move))
+    return there, _cost(there, anchor)
 
 
 def _cost(state: State, anchor: Anchor | None) -> Number:

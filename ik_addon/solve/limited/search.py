@@ -202,7 +202,8 @@ class Search:
                 angles, error, more = yield from _one(Ask(angles, _POLISH, is_whole=False))
                 steps += more
         if error > ARRIVED:
-            stages = _STAGES[1:] if isinstance(self.system.objectives[-1], Orientation) else _STAGES
+            objectives = self.system.objectives
+            stages = _STAGES[len(objectives) == 1 or isinstance(objectives[-1], Orientation) :]
             angles, more = yield from self._settled(angles, error, stages)
             steps += more
         elif not self.only_places and State.of(self.system, angles).error > ARRIVED:
