@@ -31,7 +31,7 @@ from .skeleton import FEW, Angles, Body, Skeleton, Standing, arrays_of, posed, r
 from .starts import guess_of
 
 Run = descent.Run | newton.Run
-LAST = 12
+LAST = 8
 MOST = 2048
 """Maximum number of chains on arrays at once: more would not be faster, and with all their restarts take gigabytes."""
 
@@ -91,7 +91,9 @@ def _searched(system: System, body: Body, searches: list[Search], running: list[
     for i in range(len(searches)):
         go_on(i, None)
     while asked:
-        together, asked = asked, {}
+        # Those that settle wait for all others, which settle with them.
+        together = {i: asks for i, asks in asked.items() if asks[0].anchor is None} or asked
+        asked = {i: asks for i, asks in asked.items() if i not in together}
         alike: dict[Hashable, list[tuple[int, int]]] = defaultdict(list)
         found: dict[tuple[int, int], Found] = {}
         for i, asks in together.items():

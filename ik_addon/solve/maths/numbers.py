@@ -151,7 +151,7 @@ def each_array(function: Operation, value: Nested, *others: Nested) -> Nested:
     """Apply a function to each array in nested lists and tuples of the same form; all else is that of the first."""
     if isinstance(value, np.ndarray):
         return function(value, *others)
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple | list) and not all(isinstance(part, float) for part in value):
         parts = [each_array(function, *each) for each in zip(value, *others, strict=True)]
         return parts if isinstance(value, list) else value._make(parts) if hasattr(value, "_make") else tuple(parts)
     return value
