@@ -27,11 +27,12 @@ from .descent import Advance, State, finished
 from .newton import Anchor
 from .objectives import Place, System
 from .search import Ask, Found, Search, Searching, straightened
-from .skeleton import FEW, Angles, Body, Skeleton, Standing, arrays_of, posed, rows_of
+from .skeleton import Angles, Body, Skeleton, Standing, arrays_of, posed, rows_of
 from .starts import guess_of
 
 Run = descent.Run | newton.Run
 LAST = 8
+"""Maximum number of chains that go on one by one: a step of theirs on arrays takes as long as some ten on floats."""
 MOST = 2048
 """Maximum number of chains on arrays at once: more would not be faster, and with all their restarts take gigabytes."""
 

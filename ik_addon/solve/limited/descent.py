@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from ..maths.numbers import ONE, Number, Numbers
+from ..maths.numbers import ONE, Nested, Number, Numbers
 from ..maths.vectors import Vector
 from .objectives import Rows, System
 from .skeleton import Angles, Pose, inside, pose_of
@@ -67,7 +67,8 @@ class State(NamedTuple):
         if system.skeleton.do is ONE:
             return cls(angles, pose, residual, error)
         # One array (..., B) for all joints: it is picked from as fast as one for a single number.
-        return cls(np.array(angles), Pose(*map(np.array, pose)), np.array(residual), error)
+        packed: Callable[[Nested], Nested] = np.array
+        return cls(packed(angles), Pose(*map(packed, pose)), packed(residual), error)
 
 
 def descended(system: System, angles: Angles, most: float, pull: float = PULL) -> tuple[State, int]:

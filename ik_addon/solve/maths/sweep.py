@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..problem import Floats
+from .numbers import Nested
 
 Form = list[float]
 """The cost V P V / 2 - p V of a twist V (rotation, then translation), as 27 numbers, row by row: the upper half of P's
@@ -316,11 +317,11 @@ def _raised(pivot: float, beside: Sequence[float], least: float | None, damping:
     return max(abs(pivot), least * (a * a + b * b + c * c + d * d + e * e + f * f)) + damping
 
 
-def of_many(joints: Sequence[Joint], end: Sequence[Floats], least: float, damping: Floats) -> list[Floats]:
+def of_many(joints: Sequence[Joint], end: Sequence[Floats], least: float, damping: Floats) -> list[Nested]:
     """Sweep B serial chains whose ends a spring of stiffness 1 holds, and back, in arrays; return the unknowns (3, B).
 
-    This does what `of_three` and `substituted` do, in a seventh of the calls: for 200 chains in half of the time that
-    they would take on arrays, for 30 in a third.
+    What `of_three` and `substituted` do, in a tenth of the calls to numpy: on 222 chains of ten bones in 1.4 ms instead
+    of 3.2, on 32 in 0.9 instead of 2.6.
 
     Args:
         joints: their equations, of arrays (B,).
