@@ -27,12 +27,13 @@ from .descent import Advance, State, finished
 from .newton import Anchor
 from .objectives import Place, System
 from .search import Ask, Found, Search, Searching, straightened
-from .skeleton import Angles, Body, Skeleton, Standing, arrays_of, posed, rows_of
+from .skeleton import FEW, Angles, Body, Skeleton, Standing, arrays_of, posed, rows_of
 from .starts import guess_of
 
 Run = descent.Run | newton.Run
-LAST = 8
-"""Maximum number of chains that go on one by one: a step of theirs on arrays takes as long as some ten on floats."""
+LAST = 12
+"""Maximum number of runs of Newton's method that go on one by one: a step on arrays takes as long as a dozen on floats.
+Of descents it is `FEW`."""
 MOST = 2048
 """Maximum number of chains on arrays at once: more would not be faster, and with all their restarts take gigabytes."""
 
@@ -103,7 +104,7 @@ def _searched(system: System, body: Body, searches: list[Search], running: list[
         groups = (every[first : first + MOST] for every in alike.values() for first in range(0, len(every), MOST))
         for group in groups:
             asks, own = [together[i][k] for i, k in group], [searches[i] for i, _ in group]
-            if len(group) > LAST:
+            if len(group) > _last(asks[0]):
                 index = np.array([i for i, _ in group])
                 found.update(zip(group, _found(system, index, asks, own), strict=True))
             else:
@@ -135,7 +136,11 @@ def _found(system: System, index: Ints, asks: list[Ask], searches: list[Search])
             anchor = Anchor(kept, np.array([each.share for each in anchors]))
         run = newton.begun(state, anchor, np.array([ask.known for ask in asks]))
         advance = partial(newton.advanced, still=one.still)
-    return _run_together(system, run, advance, most, lambda i: searches[i].system_for(one))
+    return _run_together(system, run, advance, most, lambda i: searches[i].system_for(one), _last(one))
+
+
+def _last(ask: Ask) -> int:
+    return LAST if ask.pull is None else FEW
 
 
 def _stacked(angles: list[Angles]) -> Floats:
@@ -145,7 +150,7 @@ def _stacked(angles: list[Angles]) -> Floats:
 
 
 def _run_together(
-    system: System, run: Run, advance: Advance[Run], most: Ints, alone: Callable[[int], System]
+    system: System, run: Run, advance: Advance[Run], most: Ints, alone: Callable[[int], System], last: int
 ) -> list[Found]:
     """Return where the runs of B chains end.
 
@@ -154,7 +159,8 @@ def _run_together(
         run: where each of them is.
         advance: makes one step.
         most: (B,) maximum number of steps.
-        alone: returns one of the chains in floats; the last few go on one by one.
+        alone: returns one of the chains in floats.
+        last: how many go on one by one.
     """
     found: list[Found] = [([], 0.0, 0)] * len(most)
     index, done = np.arange(len(most)), 0
@@ -168,7 +174,7 @@ def _run_together(
                 found[i] = rows_of(own), error, done
         running &= ~ended
         left = np.flatnonzero(running)
-        if len(left) <= LAST:
+        if len(left) <= last:
             break
         if not is_crowd(len(left), len(running)):
             system, run, most = members((system, run, most), left)
