@@ -94,7 +94,7 @@ def _searched(system: System, body: Body, searches: list[Search], running: list[
         go_on(i, None)
     while asked:
         # Those that settle wait for all others, which settle with them.
-        together = {i: asks for i, asks in asked.items() if asks[0].anchor is None} or asked
+        together = {i: asks for i, asks in asked.items() if not any(ask.anchor for ask in asks)} or asked
         asked = {i: asks for i, asks in asked.items() if i not in together}
         alike: dict[Hashable, list[tuple[int, int]]] = defaultdict(list)
         found: dict[tuple[int, int], Found] = {}
