@@ -1,4 +1,4 @@
-"""Every difference between the supported versions of Blender (4.2 to 5.2), and how to ask for a data-block's animation."""
+"""Every difference between the supported versions of Blender (4.2 to 5.2), and what animates a data-block."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
