@@ -304,6 +304,9 @@ def _after_load(_file: object, _unused: object = None) -> None:
     clear()
     renames.clear()
     fk_keys.forget()
+    for ob in bpy.data.objects:
+        with hooks.apart(ob.name):
+            renames.remember(ob)
     scene = bpy.context.scene
     if live_armatures(scene):
         depsgraph = bpy.context.evaluated_depsgraph_get()
@@ -337,6 +340,7 @@ def _catch_up() -> None:
 def settings_changed(ob: bpy.types.Object) -> None:
     """Plan again: a chain of this armature was added, removed, switched or given another goal."""
     note_layout(ob)
+    renames.remember(ob)
     own = registry.of(ob)
     if own.rig is not None:
         own.rig.is_stale = True

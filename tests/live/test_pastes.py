@@ -424,8 +424,11 @@ def test_joined_armatures_keep_their_chains_and_end_bones(
     assert_chains_last({other.name: wanted}, tmp_path)
 
 
+@pytest.mark.parametrize("live", [True, False])
 @pytest.mark.parametrize("kind", ["joined", "duplicated"])
-def test_chains_whose_control_bones_come_along_under_other_names_follow_these(kind: str, tmp_path: Path) -> None:
+def test_chains_whose_control_bones_come_along_under_other_names_follow_these(
+    kind: str, live: bool, tmp_path: Path
+) -> None:
     first, other = body("First"), body("Other", 1.0)
     for ob in (first, other):
         with rigs.edit_mode(ob) as bones:
@@ -433,8 +436,11 @@ def test_chains_whose_control_bones_come_along_under_other_names_follow_these(ki
                 bones.new(name).tail = bones["lower.L"].tail
         for tip, name in (("lower.L", "IK.003"), ("upper.R", "IK.006")):
             rigs.chain(ob, tip, ob, 1, target_bone=name)
-        ob.ik_addon.live = True
+        ob.ik_addon.live = live
     bpy.context.view_layer.update()
+    if not live:
+        rigs.save_and_open(tmp_path / "before.blend")
+        first, other = (bpy.data.objects[name] for name in ("First", "Other"))
     if kind == "joined":
         rigs.select(first, other)
         bpy.ops.object.join()
