@@ -426,9 +426,7 @@ def test_joined_armatures_keep_their_chains_and_end_bones(
 
 @pytest.mark.parametrize("live", [True, False])
 @pytest.mark.parametrize("kind", ["joined", "duplicated"])
-def test_chains_whose_control_bones_come_along_under_other_names_follow_these(
-    kind: str, live: bool, tmp_path: Path
-) -> None:
+def test_chains_follow_control_bones_that_come_along_under_other_names(kind: str, live: bool, tmp_path: Path) -> None:
     first, other = body("First"), body("Other", 1.0)
     for ob in (first, other):
         with rigs.edit_mode(ob) as bones:
