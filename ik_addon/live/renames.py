@@ -6,7 +6,6 @@ rest pose. Bones that Join or Duplicate adds get other names if theirs are taken
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from ..core import hooks
 from ..core.settings import chain_of, end_name, goal_of
 from ..core.untyped import Struct
-from ..rig.plan.chain import end_of, tips
+from ..rig.plan.chain import NUMBER, end_of, tips
 
 
 @dataclass(frozen=True)
@@ -48,9 +47,9 @@ class _Bones:
 
         Blender adds bones in the order of those that it copies: of another armature, or of this one.
         """
-        if tip in self.names or name not in self.names:
-            return name
         added = [each for each in after.names if each not in self.names]
+        if tip not in added or name not in self.names:
+            return name
         plain = sorted(map(_plain, added))
         copied = next((own for own in _known.values() if sorted(map(_plain, own.names)) == plain), self).names
         tips, tips_copied = _alike(added, tip), _alike(copied, tip)
@@ -63,7 +62,7 @@ class _Bones:
 
 def _plain(name: str) -> str:
     """Return the name of a bone without the number that Blender adds if it is taken."""
-    return re.sub(r"\.\d+$", "", name)
+    return NUMBER.sub("", name)
 
 
 def _alike(names: Iterable[str], name: str) -> list[str]:
