@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import time
@@ -271,6 +272,7 @@ def together(runs: Sequence[Run]) -> Outcome:
     A single one prints on the terminal itself. Of several, this prints what failed or was skipped, and how it ended.
     """
     BUILD.mkdir(exist_ok=True)
+    allow_dumps()
     total = Outcome()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         try:
@@ -332,7 +334,35 @@ def _start(run: Run, *, live: bool) -> tuple[int | None, str]:
             variables |= extension.install(interpreter, extension.build(place), place)
         command = [str(interpreter), "-m", run.module, *options, *run.arguments]
         log = Path(folder, "log.txt")
-        return processes.run(command, variables, log, live=live), log.read_text(errors="replace")
+        begun = time.time()
+        code, text = processes.run(command, variables, log, live=live), log.read_text(errors="replace")
+        return code, text + (native_stack(interpreter, begun) if has_crashed(code, text) else "")
+
+
+def allow_dumps() -> None:
+    """Let processes that crash leave their memory in a file, where the system can."""
+    if os.name == "posix":
+        import resource
+
+        _soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
+        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+
+
+def native_stack(interpreter: Path, since: float) -> str:
+    """Return the native stack of a process that crashed after `since`, if there are its memory and a debugger.
+
+    Python's fault handler tells only where in Python it was.
+    """
+    debugger, told = shutil.which("gdb"), ""
+    for dump in (path for path in ROOT.glob("core*") if path.is_file() and path.stat().st_mtime >= since):
+        if debugger:
+            command = [debugger, "-batch", "-ex", "set print frame-arguments none", "-ex", "bt 25"]
+            command += ["-c", str(dump), str(interpreter)]
+            found = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False).stdout
+            frames = [line for line in found.splitlines() if line.startswith("#")]
+            told += "\n".join(["", "The native stack:", *frames, ""])
+        dump.unlink(missing_ok=True)
+    return told
 
 
 def has_crashed(code: int | None, text: str) -> bool:
