@@ -15,7 +15,6 @@ from .live import handlers, simulations
 from .rig.plan import followers
 from .targets import cursor, edits
 from .ui import gizmos, menus, panel, toolbar
-from .ui import preferences as shown_preferences
 from .ui.operators import bake, body, chain, character, controls, drag, feet, fixes, limits, solve
 from .ui.overlay import draw as overlay
 from .ui.panels import bake_report, clip, main
@@ -117,8 +116,8 @@ def register() -> None:
             undo.callback(getattr(module, "unregister", _nothing))
             hooks.join(module)
             undo.callback(hooks.leave, module)
-        shown_preferences.register(CLASSES)
-        undo.callback(shown_preferences.unregister)
+        preferences.show(CLASSES)
+        undo.callback(preferences.hide)
         _registered = undo.pop_all()
 
 

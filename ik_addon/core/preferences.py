@@ -1,14 +1,16 @@
-"""Settings for all files, in the preferences of the add-on; `ui/preferences` draws them."""
+"""Settings for all files, in the preferences of the add-on, and what they act on: the tab and the shortcuts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from types import SimpleNamespace
 
 import bpy
+import rna_keymap_ui
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, FloatVectorProperty, StringProperty
 
+from . import guide
 from .untyped import Declared, Struct
 
 PACKAGE = __package__.rpartition(".ik_addon")[0]
@@ -20,15 +22,22 @@ CONTROLS = (
     ("BONES", "Bones", "Control bones of the armature; empties if it is linked or overridden"),
 )
 
-on_tab_renamed: list[Callable[[], None]] = []
-"""Called when the tab is renamed."""
-on_draw: list[Callable[[IKAddonPreferences, bpy.types.Context], None]] = []
-"""Called to draw the preferences."""
+COLORS = "color_"
+"""Prefix of the color settings' names."""
+SIZES = ("line_width", "outline_width", "point_size", "ring_size")
+KEYMAP = "Pose"
+PIE = "IK_ADDON_MT_pie"
+"""The pie menu in `ui/menus`."""
+UNASSIGNED = ("ik_addon.chain_add", "ik_addon.drag_target", "ik_addon.solve", "ik_addon.snap_target", "ik_addon.bake")
+"""Operators without a shortcut until the user assigns one."""
+
+_items: list[tuple[bpy.types.KeyMap, bpy.types.KeyMapItem]] = []
+_panels: list[type[bpy.types.Panel]] = []
+"""The panels of the tab, parents before their sub-panels."""
 
 
 def _tab_renamed(_preferences: bpy.types.AddonPreferences, _context: bpy.types.Context) -> None:
-    for listener in on_tab_renamed:
-        listener()
+    rename()
 
 
 def _color(name: str, description: str, default: tuple[float, float, float]) -> Declared:
@@ -91,8 +100,26 @@ class IKAddonPreferences(bpy.types.AddonPreferences):
 
     def draw(self, context: bpy.types.Context) -> None:
         """Draw the preferences."""
-        for drawer in on_draw:
-            drawer(self, context)
+        layout: bpy.types.UILayout = self.layout
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        layout.operator("wm.url_open", text="Guide", icon="HELP").url = guide.url()
+        layout.prop(self, "tab")
+
+        column = _titled(layout, text="New Chains")
+        for name in ("controls", "with_pole", "live"):
+            column.prop(self, name)
+
+        column = _titled(layout, text="Overlay")
+        column.prop(self, "use_theme")
+        for setting in () if self.use_theme else self.bl_rna.properties:
+            if setting.identifier.startswith(COLORS):
+                column.prop(self, setting.identifier)
+        column = column.column(align=True)
+        for name in SIZES:
+            column.prop(self, name)
+
+        draw_shortcuts(_titled(layout, text="Shortcuts"), context)
 
 
 def preferences() -> Struct:
@@ -115,3 +142,92 @@ def _defaults() -> SimpleNamespace:
         default = "default_array" if getattr(setting, "is_array", False) else "default"
         found[setting.identifier] = getattr(setting, default, None)
     return SimpleNamespace(is_property_set=lambda _name: False, **found)
+
+
+def _titled(layout: bpy.types.UILayout, text: str) -> bpy.types.UILayout:
+    """Return a column in a box with a title."""
+    box = layout.box()
+    box.label(text=text)
+    return box.column()
+
+
+# ---- the tab
+
+
+def show(classes: Iterable[type]) -> None:
+    """Add the shortcuts, and move the panels among registered classes to their tab."""
+    add_shortcuts()
+    _panels.extend(cls for cls in classes if issubclass(cls, bpy.types.Panel) and hasattr(cls, "bl_category"))
+    rename()
+
+
+def hide() -> None:
+    """Remove the shortcuts, and leave the panels in their tab."""
+    _panels.clear()
+    for keymap, item in _items:
+        keymap.keymap_items.remove(item)
+    _items.clear()
+
+
+def rename() -> None:
+    """Move the panels to the tab named in the preferences; Blender reads the name only on registration."""
+    name = tab()
+    if all(panel.bl_category == name for panel in _panels):
+        return
+    for panel in reversed(_panels):
+        bpy.utils.unregister_class(panel)
+        panel.bl_category = name
+    for panel in _panels:
+        bpy.utils.register_class(panel)
+
+
+# ---- shortcuts, which users can also change under Keymap > Pose
+
+
+def add_shortcuts() -> None:
+    """Set the shortcuts in Pose Mode.
+
+    The pie menu opens with Shift+Alt+I, near Blender's Shift+I (Add IK) and Ctrl+Alt+I (Remove IK). G stays Blender's
+    Move, except on hands and feet that it could only turn, and Ctrl C its Copy Pose, which says what it leaves out.
+    """
+    configuration = bpy.context.window_manager.keyconfigs.addon
+    if configuration is None:
+        return  # in background mode Blender may have no keymaps
+    keymap = configuration.keymaps.new(name=KEYMAP)
+    add = keymap.keymap_items.new
+    pie: Struct = add("wm.call_menu_pie", "I", "PRESS", shift=True, alt=True)
+    pie.properties.name = PIE
+    given = (pie, add("ik_addon.grab", "G", "PRESS"), add("ik_addon.copy_pose", "C", "PRESS", ctrl=True))
+    _items.extend((keymap, item) for item in (*given, *(add(operator, "NONE", "PRESS") for operator in UNASSIGNED)))
+
+
+def of_user(context: bpy.types.Context) -> Iterator[tuple[bpy.types.KeyMap, bpy.types.KeyMapItem]]:
+    """Yield each shortcut as the user has set it, with its keymap; Blender acts on these."""
+    keymaps = context.window_manager.keyconfigs.user.keymaps
+    for own, item in _items:
+        keymap: Struct = keymaps.get(own.name)
+        for other in () if keymap is None else keymap.keymap_items:
+            if _is_same(other, item):
+                yield keymap, other
+
+
+def _is_same(item: bpy.types.KeyMapItem, own: Struct) -> bool:
+    """Whether an item of the user's keymap is the add-on's item `own`, whatever its key is now."""
+    is_menu = own.idname == "wm.call_menu_pie"
+    return item.idname == own.idname and not (is_menu and getattr(item.properties, "name", "") != own.properties.name)
+
+
+def is_complete(context: bpy.types.Context) -> bool:
+    """Whether the user has all shortcuts; one that was removed can only be restored together with its keymap."""
+    return len(list(of_user(context))) >= len(_items)
+
+
+def draw_shortcuts(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
+    """Draw the shortcuts as editable keymap items, as Blender's own preferences do."""
+    configuration = context.window_manager.keyconfigs.user
+    for keymap, item in of_user(context):
+        layout.context_pointer_set("keymap", keymap)
+        rna_keymap_ui.draw_kmi([], configuration, keymap, item, layout, 0)
+    if not is_complete(context):
+        layout.context_pointer_set("keymap", configuration.keymaps[KEYMAP])
+        layout.operator("preferences.keymap_restore", text="Restore Keymap Pose")

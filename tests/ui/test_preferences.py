@@ -26,7 +26,7 @@ def preferences(addon: Addon) -> Iterator[Any]:
     for name in own.bl_rna.properties.keys():  # noqa: SIM118 - a collection of Blender
         if name not in {"rna_type", "bl_idname"}:
             own.property_unset(name)
-    addon.module("ui.preferences").rename()
+    addon.module("core.preferences").rename()
 
 
 def test_panels_move_to_another_tab_and_back(addon: Addon, preferences: Any) -> None:
@@ -113,7 +113,7 @@ def test_without_an_entry_in_blenders_preferences_defaults_are_used(addon: Addon
 
 
 def test_keys_can_be_shown_and_assigned_in_the_keymap(addon: Addon) -> None:
-    keymap = addon.module("ui.preferences")
+    keymap = addon.module("core.preferences")
     keymaps = bpy.context.window_manager.keyconfigs.addon.keymaps
     found = {item.idname: item for item in keymaps["Pose"].keymap_items}
     assert set(keymap.UNASSIGNED) < set(found)

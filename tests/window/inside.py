@@ -776,7 +776,7 @@ def show_preferences() -> None:
 
 
 def _keys() -> list[tuple[Any, Any]]:
-    keymap = importlib.import_module(f"{PACKAGE}.ik_addon.ui.preferences")
+    keymap = importlib.import_module(f"{PACKAGE}.ik_addon.core.preferences")
     return list(keymap.of_user(bpy.context))
 
 
@@ -803,7 +803,7 @@ def restore_keys() -> None:
 
 def has_all_keys() -> bool:
     """Whether the preferences offer no restoring of shortcuts."""
-    keymap = importlib.import_module(f"{PACKAGE}.ik_addon.ui.preferences")
+    keymap = importlib.import_module(f"{PACKAGE}.ik_addon.core.preferences")
     return bool(keymap.is_complete(bpy.context))
 
 
