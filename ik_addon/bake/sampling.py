@@ -6,8 +6,7 @@ itself, and each frame is read.
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -287,16 +286,6 @@ def stepped(
         found.append(read(at_frame(view_layer, frame)))
         yield i / len(frames)
     return found
-
-
-@contextmanager
-def same_frame(scene: bpy.types.Scene) -> Iterator[None]:
-    """Go back to the current frame on leaving, whatever happens."""
-    here = scene.frame_current, scene.frame_subframe
-    try:
-        yield
-    finally:
-        scene.frame_set(here[0], subframe=here[1])
 
 
 def world_of(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Floats:

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..anatomy.body import root_of
 from ..anatomy.figure import Figure
-from ..bake.sampling import played, same_frame
+from ..bake.restore import over_frames
+from ..bake.sampling import played
 from ..bake.selection import time_scale
 from ..core import contact_keys
 from ..feet import pivots
@@ -44,8 +45,9 @@ def sample(
     feet = [figure.names.index((end_of(tip) or tip).name) for tip in legs]
     hips = root_of(figure, figure.names.index(chain_bones(legs[0])[0].name))
     rows = np.array([*feet, hips], dtype=np.int64)
-    with same_frame(scene):
+    with over_frames(context.view_layer, ob) as (_undo, before):
         poses, _ = yield from played(context.view_layer, ob, rows, frames)
+        before.restore()
     rate = scene.render.fps / scene.render.fps_base
     seconds = np.gradient(np.array(frames, dtype=np.float64)) / rate if len(frames) > 1 else np.ones(len(frames))
     found = []

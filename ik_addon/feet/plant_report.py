@@ -7,7 +7,8 @@ import bpy
 import numpy as np
 
 from ..anatomy.figure import Figure
-from ..bake.sampling import played, same_frame
+from ..bake.restore import over_frames
+from ..bake.sampling import played
 from ..bake.selection import time_scale
 from ..core import contact_keys
 from ..core.report import Remark, Report, count_of_frames, percent
@@ -108,7 +109,7 @@ def as_saved(
     """
     scene, view_layer = context.scene, context.view_layer
     at = time_scale(scene) * np.array(frames, dtype=np.float64)
-    with same_frame(scene):
+    with over_frames(view_layer, ob) as (_undo, before):
         points, lengths, support = yield from part(_points(view_layer, ob, tips, frames, on), 0.0, 0.8)
         seen = inverse(support)
         slides = [
@@ -122,6 +123,7 @@ def as_saved(
             looking = floor.read_heights(frames, flat, max(lengths))
             heights = (yield from part(looking, 0.8, 1.0))(flat).reshape(points.shape[:3])
             depth = float(np.nanmax(np.append(-heights / np.array(lengths)[:, None], 0.0)))
+        before.restore()
     return replace(planted, slide=max(slides), depth=depth)
 
 
