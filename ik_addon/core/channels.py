@@ -10,7 +10,7 @@ import numpy as np
 from mathutils import Euler, Matrix, Quaternion
 from numpy.typing import NDArray
 
-from ..solve.maths.rotations import matrices, quaternions
+from ..solve.maths.rotations import about_vectors, inverse, matrices, multiply, quaternions, vectors_of
 from ..solve.problem import Floats, Ints
 from .data_paths import below_bone
 
@@ -202,26 +202,11 @@ def quaternions_of(rotations: Floats) -> Floats:
     return np.where(away, -q, q).T if away.any() else q.T
 
 
-def rotations_of(q: Floats) -> Floats:
-    """Rotation matrices (..., 3, 3) of unit quaternions (..., 4)."""
-    last = q.ndim - 1
-    found = matrices(q.transpose(last, *range(last)))
-    return np.ascontiguousarray(found.transpose(*range(2, found.ndim), 0, 1))
-
-
 def slerp(start: Floats, end: Floats, share: Floats) -> Floats:
     """Interpolate between rotations (..., 3, 3) on the shorter path, by a factor (...) from 0 to 1."""
-    a, b = quaternions_of(start), quaternions_of(end)
-    cosine = (a * b).sum(axis=-1, keepdims=True)
-    b, cosine = np.where(cosine < 0.0, -b, b), np.abs(cosine)
-    angle = np.arccos(np.minimum(cosine, 1.0))
-    near = angle < 1e-6  # for these the straight line is as good
-    sine = np.where(near, 1.0, np.sin(angle))
-    share = share[..., None]
-    return rotations_of(
-        a * np.where(near, 1.0 - share, np.sin((1.0 - share) * angle) / sine)
-        + b * np.where(near, share, np.sin(share * angle) / sine)
-    )
+    a, b = (quaternions(np.moveaxis(own, (-2, -1), (0, 1))) for own in (start, end))
+    turns = about_vectors(share * vectors_of(multiply(b, inverse(a))))
+    return np.ascontiguousarray(np.moveaxis(matrices(multiply(turns, a)), (0, 1), (-2, -1)))
 
 
 def matrix_of(row: Row, mode: str) -> Floats:
