@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 
 import bpy
 import numpy as np
-from mathutils import Euler, Matrix, Quaternion, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 from ..bake.restore import PoseSnapshot
-from ..core.channels import rotation_field, turned
+from ..core.channels import FIELDS, rotation_field, turned, with_rotation
 from ..core.goals import Goal
 from ..core.settings import chain_of, goal_of, is_tip, object_of
 from ..core.skeleton import orthonormal
@@ -21,7 +20,7 @@ from ..live import reports, solving
 from ..rig.plan.chain import check
 from .autokey import auto_key, left_out
 from .edit_range import HERE, EditRange
-from .movable import why_lacking
+from .movable import locked, why_lacking
 
 
 class Drag:
@@ -193,15 +192,15 @@ class Handle:
         self.goal = goal
         self.owner: Struct = goal.holder
         if all(self.owner.lock_rotation if goal.turns else self.owner.lock_location):
-            locked = {
+            reasons = {
                 True: "The rotation of '{owner}' is locked. Unlock it in its Transform panel",
                 False: "The location of '{owner}' is locked. Unlock it in its Transform panel",
             }
-            raise UserError(locked[goal.turns], owner=goal.name)
+            raise UserError(reasons[goal.turns], owner=goal.name)
         self.rotation_field = rotation_field(self.owner.rotation_mode)
-        self._location: Value = self.owner.location.copy()
-        self._rotation = tuple(getattr(self.owner, self.rotation_field))
-        self._turned = turned(self._rotation, self.owner.rotation_mode).to_quaternion()
+        self._whole, self._start = replace(goal, turns=True), goal.row()
+        """What is set, and its channels (17,) at the start."""
+        self._turned = turned(getattr(self.owner, self.rotation_field), self.owner.rotation_mode)
         self.world = goal.ob.matrix_world.copy()
         """World matrix of the goal at the start."""
         linear = _linear_of_object(goal.ob)
@@ -215,14 +214,14 @@ class Handle:
         self._to_channel = linear.inverted()
         mirrored = np.where(np.array(self.owner.scale) < 0.0, -1.0, 1.0)
         frame = Matrix(orthonormal(np.array(self.world.to_3x3()) * mirrored).tolist())
-        self._frame = frame @ self._turned.to_matrix().inverted()
+        self._frame = frame @ self._turned.inverted()
         """Matrix from the space of the rotation channel to world space, without scale, (3, 3)."""
 
     @property
     def moved(self) -> list[str]:
         """The channels that have changed since the start."""
-        before = {"location": tuple(self._location), self.rotation_field: self._rotation}
-        return [field for field, values in before.items() if tuple(getattr(self.owner, field)) != values]
+        changed = self.goal.row() != self._start
+        return [field for field in self._whole.fields if changed[FIELDS[field]].any()]
 
     def move(self, offset: Vector, turn: Quaternion | None = None) -> None:
         """Move by an offset from the start, and turn in place; locked channels stay.
@@ -231,44 +230,17 @@ class Handle:
             offset: translation in world space.
             turn: rotation in world space; None: keep the initial rotation.
         """
-        wanted = self._location + self._to_channel @ offset
-        for i, locked in enumerate(self.owner.lock_location):
-            if locked:
-                wanted[i] = self._location[i]
-        self.owner.location = wanted
-        if turn is None:
-            setattr(self.owner, self.rotation_field, self._rotation)
-        else:
-            own = (self._frame.inverted() @ turn.to_matrix() @ self._frame).to_quaternion()
-            self._turn(own @ self._turned)
+        row, columns = self._start.copy(), FIELDS[self.rotation_field]
+        row[FIELDS["location"]] += np.array(self._to_channel @ offset)
+        if turn is not None:
+            own = self._frame.inverted() @ turn.to_matrix() @ self._frame @ self._turned
+            row[columns] = self.goal.row()[columns]
+            row = with_rotation(row[None], np.array(own)[None], np.array([self.owner.rotation_mode]))[0]
+        self._whole.set_row(locked(self.goal, self._start, row))
 
     def put_back(self) -> None:
         """Restore the channels exactly as they were at the start."""
-        self.owner.location = self._location
-        setattr(self.owner, self.rotation_field, self._rotation)
-
-    def _turn(self, wanted: Quaternion) -> None:
-        owner = self.owner
-        if self.rotation_field == "rotation_euler":
-            angles = wanted.to_euler(owner.rotation_mode, owner.rotation_euler)
-            owner.rotation_euler = self._with_locks(angles, self._rotation)
-            return
-        if any(owner.lock_rotation):
-            # Blender's own transforms also apply locks to quaternions as Euler angles.
-            before = self._turned.to_euler("XYZ")
-            wanted = self._with_locks(wanted.to_euler("XYZ", before), before[:]).to_quaternion()
-        if self.rotation_field == "rotation_quaternion":
-            wanted.make_compatible(owner.rotation_quaternion)
-            owner.rotation_quaternion = wanted
-        else:
-            axis, angle = wanted.to_axis_angle()
-            owner.rotation_axis_angle = (angle, axis.x, axis.y, axis.z)
-
-    def _with_locks(self, angles: Euler, before: Sequence[float]) -> Euler:
-        for i, locked in enumerate(self.owner.lock_rotation):
-            if locked:
-                angles[i] = before[i]
-        return angles
+        self._whole.set_row(self._start)
 
 
 def _linear_of_object(ob: bpy.types.Object) -> Matrix:

@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 
 from ..core import compat
-from ..core.channels import FIELDS, Row
+from ..core.channels import Row
 from ..core.fk_keys import time_of
 from ..core.goals import Goal, curves_on, insert_key
 from ..core.key_curve import SAME_FRAME, Keys, read_keys, write_keys
@@ -20,6 +20,7 @@ from ..solve.maths.products import applied
 from ..solve.problem import Floats
 from .autokey import auto_key
 from .limb_frames import Sampled
+from .movable import locked
 from .places import bend_turn, on_one_side, turned_about
 from .snapped import Poles, Snap, rows_of
 
@@ -113,7 +114,7 @@ class Follower:
         self._wanted = wanted
         row_of = dict(zip(self._snap.goals, rows[0], strict=True))
         for goal in self.goals:
-            goal.set_row(_locked(goal, row_of[goal]))
+            goal.set_row(locked(goal, goal.row(), row_of[goal]))
             auto_key(bpy.context, goal.holder, goal.fields)
 
     def is_held(self, depsgraph: bpy.types.Depsgraph) -> bool:
@@ -121,18 +122,6 @@ class Follower:
         assert self._wanted is not None
         held = self._snap.held(self._snap.sampler.here(depsgraph), self._wanted)
         return any(goal.name in held and not any(goal.holder.lock_location) for goal in self.goals)
-
-
-def _locked(goal: Goal, row: Row) -> Row:
-    """Return channels (17,) with the current values where the goal is locked, as Blender's transforms leave them."""
-    now, row = goal.row(), row.copy()
-    for name, locks in (("location", goal.holder.lock_location), ("rotation_euler", goal.holder.lock_rotation)):
-        columns = FIELDS[name]
-        row[columns] = np.where(locks[:], now[columns], row[columns])
-    if any(goal.holder.lock_rotation):
-        for name in ("rotation_quaternion", "rotation_axis_angle"):
-            row[FIELDS[name]] = now[FIELDS[name]]
-    return row
 
 
 @dataclass(frozen=True)

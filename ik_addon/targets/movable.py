@@ -5,9 +5,10 @@ from contextlib import ExitStack
 
 import bpy
 import numpy as np
+from mathutils import Euler
 
 from ..core import keyframes
-from ..core.channels import FIELDS, Row
+from ..core.channels import FIELDS, Row, rotation_field, turned, with_rotation
 from ..core.constraints import is_on
 from ..core.goals import Goal, group_of
 from ..core.settings import chain_of, goal_of
@@ -61,6 +62,21 @@ def parents_of(ob: bpy.types.Object | None, bone: str) -> Iterator[Goal]:
             ob, bone = ob.parent, ob.parent_bone if ob.parent_type == "BONE" else ""
         if ob is not None:
             yield Goal(ob, bone)
+
+
+def locked(goal: Goal, before: Row, row: Row) -> Row:
+    """Return channels (17,) as they were before where the goal is locked, as Blender's own transforms leave them."""
+    holder, row = goal.holder, row.copy()
+    mode, place, turn = holder.rotation_mode, FIELDS["location"], FIELDS[rotation_field(holder.rotation_mode)]
+    row[place] = np.where(holder.lock_location[:], before[place], row[place])
+    if mode not in {"QUATERNION", "AXIS_ANGLE"}:
+        row[turn] = np.where(holder.lock_rotation[:], before[turn], row[turn])
+    elif any(holder.lock_rotation):  # Blender applies locks to these as to Euler angles
+        was = turned(before[turn].tolist(), mode).to_euler("XYZ")
+        now = turned(row[turn].tolist(), mode).to_euler("XYZ", was)
+        kept = Euler(np.where(holder.lock_rotation[:], was[:], now[:]).tolist()).to_matrix()
+        row = with_rotation(row[None], np.array(kept)[None], np.array([mode]))[0]
+    return row
 
 
 # ---- keys
