@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import Final
 
 import bpy
+from bpy.types import WorkSpaceTool
 
 from .chains import new_chain, profile
 from .cli import command as bake_command
@@ -67,7 +68,7 @@ def _classes(module: ModuleType) -> Iterator[type]:
     """Yield the classes of a module that Blender is to know, in order; base classes have other names."""
     for name, cls in vars(module).items():
         is_own = name.startswith(("IK_ADDON_", "IKAddon", "VIEW3D_PT_")) and cls.__module__ == module.__name__
-        if not is_own or issubclass(cls, bpy.types.WorkSpaceTool):  # `toolbar` registers tools
+        if not is_own or issubclass(cls, WorkSpaceTool):  # `toolbar` registers tools
             continue
         if "bl_idname" not in vars(cls):  # operators, panels, menus, lists and gizmos are known by their classes' names
             cls.bl_idname = name.replace("IK_ADDON_OT_", "ik_addon.")

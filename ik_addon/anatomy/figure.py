@@ -15,7 +15,7 @@ from ..solve.problem import Floats
 from .parts import LIMBS, part_in
 
 if TYPE_CHECKING:
-    import bpy
+    from bpy.types import Object
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Figure:
     """Bones that constraints or drivers move, each with the bones that it follows. They can't be part of a chain."""
 
     @classmethod
-    def of(cls, ob: bpy.types.Object, steered: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Figure:
+    def of(cls, ob: Object, steered: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Figure:
         """Read an armature object; `steered` maps the names of steered bones to those of the bones that they follow."""
         armature = ob.data
         bones = list(armature.bones)

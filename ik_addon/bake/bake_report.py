@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import bpy
+from bpy.types import Object
 
 from ..core.report import Remark, Report, count_of_frames, percent
 from ..core.translation.sentences import count, say
@@ -166,17 +166,17 @@ class BakeReport(Report):
         yield self.playback if self.plays_alike else Remark(self.playback)
 
 
-def remember(ob: bpy.types.Object, report: BakeReport) -> None:
+def remember(ob: Object, report: BakeReport) -> None:
     """Remember the last report on an armature object."""
     _last[ob.session_uid] = report
 
 
-def forget(ob: bpy.types.Object) -> None:
+def forget(ob: Object) -> None:
     """Forget the report on an armature object."""
     _last.pop(ob.session_uid, None)
 
 
-def last(ob: bpy.types.Object) -> BakeReport | None:
+def last(ob: Object) -> BakeReport | None:
     """Return the report on the last bake of an armature object in this session."""
     return _last.get(ob.session_uid)
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-import bpy
 import numpy as np
+from bpy.types import Context, Object
 
 from ..core import channels, fk_store, keyframes
 from ..core.channels import Row
@@ -27,16 +27,14 @@ from .selection import baked_tips, changes_order, check_armature, check_order, o
 from .solved import Solved, rotations_of
 
 
-def bake(
-    context: bpy.types.Context, ob: bpy.types.Object, tips: Collection[str], frames: Sequence[int], **options: Value
-) -> BakeReport:
+def bake(context: Context, ob: Object, tips: Collection[str], frames: Sequence[int], **options: Value) -> BakeReport:
     """Run all of `bake_stepwise` at once, with its options."""
     return finished(bake_stepwise(context, ob, tips, frames, **options))
 
 
 def bake_stepwise(
-    context: bpy.types.Context,
-    ob: bpy.types.Object,
+    context: Context,
+    ob: Object,
     tips: Collection[str],
     frames: Sequence[int],
     *,
@@ -125,7 +123,7 @@ def bake_stepwise(
     return report
 
 
-def _disable_chains(ob: bpy.types.Object, plan: Plan, tips: Collection[str], stored: Row) -> None:
+def _disable_chains(ob: Object, plan: Plan, tips: Collection[str], stored: Row) -> None:
     """Disable baked chains and leave their bones to the keys; `stored` is the FK pose (k, 17) of `Plan.live`."""
     with registry.paused(ob):
         for tip in tips:

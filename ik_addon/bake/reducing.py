@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-import bpy
 import numpy as np
+from bpy.types import Depsgraph, Object, PoseBone, ViewLayer
 
 from ..core import channels, compat, transforms
 from ..core.chain_settings import HEEL, TOE
@@ -95,9 +95,7 @@ class Floor(Protocol):
 class KeyReducer:
     """Reduces the keys that a bake has written."""
 
-    def __init__(
-        self, view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, keyed: Sequence[Channel], frames: Sequence[int]
-    ) -> None:
+    def __init__(self, view_layer: ViewLayer, ob: Object, keyed: Sequence[Channel], frames: Sequence[int]) -> None:
         """Read the keys that were written.
 
         Args:
@@ -188,7 +186,7 @@ class KeyReducer:
         """Play all frames; yields progress, from `first` to `last`."""
         everything = np.arange(len(self._ob.pose.bones))
 
-        def read(depsgraph: bpy.types.Depsgraph) -> tuple[Floats, Floats, Floats, Bools]:
+        def read(depsgraph: Depsgraph) -> tuple[Floats, Floats, Floats, Bools]:
             seen, world = self._ob.evaluated_get(depsgraph), world_of(self._ob, depsgraph)
             pose = channels.read_pose(seen, everything)
             points = moved(world, moved(pose[self._places], self._local))
@@ -240,7 +238,7 @@ class KeyReducer:
         compat.tag(self._ob)
 
 
-def _points_of(ob: bpy.types.Object, skeleton: Skeleton, keyed: Sequence[int]) -> tuple[Ints, Ints, Floats]:
+def _points_of(ob: Object, skeleton: Skeleton, keyed: Sequence[int]) -> tuple[Ints, Ints, Floats]:
     """Return the points that should keep their places: heads and tails of all bones, and pivots of hands and feet.
 
     Bones that carry too little to show how they turn get a point along them, and one beside them.
@@ -265,7 +263,7 @@ def _points_of(ob: bpy.types.Object, skeleton: Skeleton, keyed: Sequence[int]) -
     return np.array(owners), np.array([index for index, _ in points]), np.array([local for _, local in points])
 
 
-def _basis(bone: bpy.types.PoseBone, keyed: Sequence[Channel], values: Floats) -> Floats:
+def _basis(bone: PoseBone, keyed: Sequence[Channel], values: Floats) -> Floats:
     """Return the basis matrices (F, 4, 4) of a bone from the values (F, c) of its keyed channels."""
     own = {field: np.tile(np.array(getattr(bone, field)[:], np.float64), (len(values), 1)) for field in FIELDS}
     for column, channel in enumerate(keyed):

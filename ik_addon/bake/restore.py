@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import bpy
 import numpy as np
+from bpy.types import Depsgraph, Object, Scene, ViewLayer
 
 from ..core import channels, compat, fk_store
 from ..core.channels import channel_of
@@ -16,13 +17,13 @@ from ..rig.plan import chain
 from .selection import check_armature
 
 
-def evaluated_for(scene: bpy.types.Scene) -> set[Struct]:
+def evaluated_for(scene: Scene) -> set[Struct]:
     """Return the data-blocks that are evaluated in any view layer of a scene."""
     graphs = [layer.depsgraph for layer in scene.view_layers]
     return {known for depsgraph in graphs if depsgraph is not None for known in _evaluated_in(depsgraph)}
 
 
-def _evaluated_in(depsgraph: bpy.types.Depsgraph) -> Iterator[Struct]:
+def _evaluated_in(depsgraph: Depsgraph) -> Iterator[Struct]:
     """Yield the data-blocks that are evaluated, some of them twice.
 
     `Depsgraph.ids` lacks data-blocks outside the view layer that something in it needs, but includes node trees that
@@ -41,7 +42,7 @@ class Edits:
     Leaves out the bone channels of armatures that the bake writes or that are solved live.
     """
 
-    def __init__(self, scene: bpy.types.Scene, posed: Collection[bpy.types.Object]) -> None:
+    def __init__(self, scene: Scene, posed: Collection[Object]) -> None:
         """Read everything that is evaluated, except the channels of the `posed` armatures."""
         self._values = [
             (owner, path, value_at(owner, path))
@@ -62,7 +63,7 @@ class Edits:
 class PoseSnapshot:
     """The pose of an armature, and what live solving knows of it."""
 
-    def __init__(self, ob: bpy.types.Object) -> None:
+    def __init__(self, ob: Object) -> None:
         """Take a snapshot of an armature object's current pose."""
         self._ob = ob
         self._all_bones = np.arange(len(ob.pose.bones))
@@ -91,7 +92,7 @@ class PoseSnapshot:
 class SceneSnapshot:
     """The frame, the pose of live armatures, which chains are enabled, and unkeyed edits of everything else."""
 
-    def __init__(self, view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> None:
+    def __init__(self, view_layer: ViewLayer, ob: Object) -> None:
         """Take a snapshot of a view layer's scene before chains of an armature object are baked."""
         self._view_layer = view_layer
         self._ob = ob
@@ -119,7 +120,7 @@ class SceneSnapshot:
 
     def show_frame(self) -> None:
         """Go back to the frame, and put back unkeyed edits and the pose of other armatures."""
-        scene: bpy.types.Scene = self._view_layer.id_data
+        scene: Scene = self._view_layer.id_data
         frame, subframe = self._frame
         is_current = (scene.frame_current, scene.frame_subframe) == self._frame
         if is_current and not registry.live_armatures(scene):
@@ -134,7 +135,7 @@ class SceneSnapshot:
 
 
 @contextmanager
-def over_frames(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Iterator[tuple[ExitStack, SceneSnapshot]]:
+def over_frames(view_layer: ViewLayer, ob: Object) -> Iterator[tuple[ExitStack, SceneSnapshot]]:
     """Let some work on an armature go through frames; if it fails or is cancelled, undo all of it.
 
     Yields callbacks that undo the work, and what the scene is like before it.
@@ -153,7 +154,7 @@ def over_frames(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Iterat
     view_layer.update()
 
 
-def _is_gone(ob: bpy.types.Object) -> bool:
+def _is_gone(ob: Object) -> bool:
     try:
         return not ob.name
     except ReferenceError:

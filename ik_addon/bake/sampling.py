@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import bpy
 import numpy as np
+from bpy.types import Depsgraph, Object, Scene, ViewLayer
 
 from ..core import channels
 from ..core.channels import Row
@@ -49,7 +49,7 @@ def proofs(count: int) -> list[int]:
     return sorted({round(part * (count - 1)) for part in PROOFS})
 
 
-def simulates(scene: bpy.types.Scene) -> bool:
+def simulates(scene: Scene) -> bool:
     """Whether anything in a scene is simulated, so that jumping between frames would disturb it."""
     modifiers = (modifier for known in evaluated_for(scene) for modifier in getattr(known, "modifiers", ()))
     return scene.rigidbody_world is not None or any(
@@ -57,12 +57,12 @@ def simulates(scene: bpy.types.Scene) -> bool:
     )
 
 
-def may_be_foretold(scene: bpy.types.Scene) -> bool:
+def may_be_foretold(scene: Scene) -> bool:
     """Whether F-curves may decide frames of a scene, and some can be visited to prove that."""
     return fcurves.decide_alone(scene) and not simulates(scene)
 
 
-def follow_live(ob: bpy.types.Object, inputs: Inputs, scene: bpy.types.Scene) -> bool:
+def follow_live(ob: Object, inputs: Inputs, scene: Scene) -> bool:
     """Whether the handlers solve another armature that places anything in the frames of this one."""
     asked = {carrier.armature for carrier in inputs.asked}
     return any(other != ob and other.session_uid in asked for other in registry.unpaused(scene))
@@ -71,7 +71,7 @@ def follow_live(ob: bpy.types.Object, inputs: Inputs, scene: bpy.types.Scene) ->
 class Held:
     """The FK pose of bones, put back before frames are stepped through; animation sets the rest on each frame."""
 
-    def __init__(self, ob: bpy.types.Object, bones: Ints, rows: Row) -> None:
+    def __init__(self, ob: Object, bones: Ints, rows: Row) -> None:
         """Put back all channels (k, 17) of bones, by index (k,)."""
         self._ob, self._bones, self._rows = ob, bones, rows
         self._animated = fcurves.animated(ob, bones)
@@ -87,9 +87,9 @@ class Held:
 class Frames:
     """The frames on which chains of an armature are baked."""
 
-    view_layer: bpy.types.ViewLayer
+    view_layer: ViewLayer
     """The view layer in which the keys will play."""
-    ob: bpy.types.Object
+    ob: Object
     plan: Plan
     """The plan of the current frame; plans of other frames differ in what is watched."""
     only: list[str] | None
@@ -109,7 +109,7 @@ class Frames:
         return bool(self.plan.watch) or self.changes_order
 
     @property
-    def scene(self) -> bpy.types.Scene:
+    def scene(self) -> Scene:
         """The scene in which the keys will play."""
         return self.view_layer.id_data
 
@@ -178,7 +178,7 @@ class Frames:
         except fcurves.NotDetermined:
             return None
 
-    def _is_as_foretold(self, depsgraph: bpy.types.Depsgraph, foretold: Numbers) -> bool:
+    def _is_as_foretold(self, depsgraph: Depsgraph, foretold: Numbers) -> bool:
         """Whether a frame (1, w) is as foretold, within single-precision noise and apart from bones that are solved."""
         inputs = self.plan.numbers
         found, size = numbers_now(inputs, depsgraph, inputs.fk(foretold)[0]), np.ones(inputs.width)
@@ -208,11 +208,11 @@ class Frames:
         size = self._in_memory() if self.smooth else min(STEPPED, self._in_memory())
         waiting: list[Numbers] = []
 
-        def put(ob: bpy.types.Object, end: int) -> None:
+        def put(ob: Object, end: int) -> None:
             self._put(solved, end - len(waiting), ob, view.plan, np.concatenate(waiting))
             waiting.clear()
 
-        def read(depsgraph: bpy.types.Depsgraph) -> None:
+        def read(depsgraph: Depsgraph) -> None:
             i = next(indices)
             if self.is_watched:
                 plan = view.find(depsgraph) or Plan.of(self.ob, depsgraph, self.only)
@@ -228,7 +228,7 @@ class Frames:
 
         yield from stepped(self.view_layer, self.numbers, read, Held(self.ob, self.plan.live, self.stored))
 
-    def _read(self, depsgraph: bpy.types.Depsgraph, plan: Plan) -> Numbers:
+    def _read(self, depsgraph: Depsgraph, plan: Plan) -> Numbers:
         """Return the numbers (1, w) of the frame at which a depsgraph is evaluated, in its FK pose.
 
         If solved bones move what only Blender can place, it is asked where that is in the solved pose.
@@ -252,7 +252,7 @@ class Frames:
         channels.write(self.ob, plan.live, fk)  # the file may be saved meanwhile
         return numbers
 
-    def _put(self, solved: Solved, start: int, ob: bpy.types.Object, plan: Plan, numbers: Numbers) -> None:
+    def _put(self, solved: Solved, start: int, ob: Object, plan: Plan, numbers: Numbers) -> None:
         """Solve a batch of frames (f, w) that begins at the index `start`."""
         fk = self._sample(plan, numbers)
         posed = pose(ob, plan, fk)
@@ -262,7 +262,7 @@ class Frames:
         solved.put(start, fk.channels, posed, plan)
 
 
-def at_frame(view_layer: bpy.types.ViewLayer, frame: float) -> bpy.types.Depsgraph:
+def at_frame(view_layer: ViewLayer, frame: float) -> Depsgraph:
     """Go to a frame and return a view layer's depsgraph, evaluated there."""
     whole = math.floor(frame)
     view_layer.id_data.frame_set(whole, subframe=frame - whole)
@@ -270,10 +270,7 @@ def at_frame(view_layer: bpy.types.ViewLayer, frame: float) -> bpy.types.Depsgra
 
 
 def stepped(
-    view_layer: bpy.types.ViewLayer,
-    frames: Sequence[int],
-    read: Callable[[bpy.types.Depsgraph], Result],
-    held: Held | None = None,
+    view_layer: ViewLayer, frames: Sequence[int], read: Callable[[Depsgraph], Result], held: Held | None = None
 ) -> Generator[float, None, list[Result]]:
     """Go to one frame after the other and return what `read` finds on each, evaluated; yields progress (0 to 1).
 
@@ -288,17 +285,13 @@ def stepped(
     return found
 
 
-def world_of(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Floats:
+def world_of(ob: Object, depsgraph: Depsgraph) -> Floats:
     """Return the evaluated world matrix (4, 4) of an object."""
     return matrix_array(ob.evaluated_get(depsgraph).matrix_world)
 
 
 def played(
-    view_layer: bpy.types.ViewLayer,
-    ob: bpy.types.Object,
-    bones: Ints,
-    frames: Sequence[int],
-    others: Sequence[bpy.types.Object] = (),
+    view_layer: ViewLayer, ob: Object, bones: Ints, frames: Sequence[int], others: Sequence[Object] = ()
 ) -> Generator[float, None, tuple[Floats, Floats]]:
     """Play frames; yields progress (0 to 1).
 
@@ -306,7 +299,7 @@ def played(
         World matrices (F, n, 4, 4) of bones, given by index (n,), and (F, o, 4, 4) of other objects.
     """
 
-    def read(depsgraph: bpy.types.Depsgraph) -> tuple[Floats, list[Floats]]:
+    def read(depsgraph: Depsgraph) -> tuple[Floats, list[Floats]]:
         poses = channels.read_pose(ob.evaluated_get(depsgraph), bones)
         return times(world_of(ob, depsgraph), poses), [world_of(other, depsgraph) for other in others]
 

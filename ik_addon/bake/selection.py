@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 
 import bpy
 import numpy as np
+from bpy.types import Object, PoseBone, Scene, ViewLayer
 
 from ..core import compat
 from ..core.data_paths import below_bone
@@ -22,7 +23,7 @@ FIRST, LAST = -1_048_574, 1_048_574
 """Blender's range of frames."""
 
 
-def chosen_tips(ob: bpy.types.Object, which: str, active: bpy.types.PoseBone | None = None) -> list[str]:
+def chosen_tips(ob: Object, which: str, active: PoseBone | None = None) -> list[str]:
     """Return the tip bones of the enabled chains to bake: the ACTIVE one, those of SELECTED bones, or ALL.
 
     Args:
@@ -55,7 +56,7 @@ def chosen_tips(ob: bpy.types.Object, which: str, active: bpy.types.PoseBone | N
     return enabled
 
 
-def frame_range(scene: bpy.types.Scene, ob: bpy.types.Object, which: str) -> tuple[int, int]:
+def frame_range(scene: Scene, ob: Object, which: str) -> tuple[int, int]:
     """Return the first and last frame of the SCENE, its PREVIEW range, or the ACTION of an armature object.
 
     Raises:
@@ -92,12 +93,12 @@ def frames_between(first: int, last: int, step: int = 1) -> list[int]:
     return frames if frames[-1] == last else [*frames, last]
 
 
-def time_scale(scene: bpy.types.Scene) -> float:
+def time_scale(scene: Scene) -> float:
     """Return how many frames of an action pass in one frame of a scene, whose time may be remapped."""
     return scene.render.frame_map_old / scene.render.frame_map_new
 
 
-def check_armature(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> None:
+def check_armature(ob: Object, view_layer: ViewLayer) -> None:
     """Raise `UserError` if an armature object shows no pose that could be baked."""
     if ob.mode == "EDIT":
         raise UserError("'{object}' is in Edit Mode. Exit Edit Mode to bake", object=ob.name)
@@ -109,7 +110,7 @@ def check_armature(ob: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> Non
         raise UserError("'{object}' is in Rest Position. Switch it to Pose Position", object=ob.name)
 
 
-def check_order(ob: bpy.types.Object, plan: Plan, tips: Collection[str], others: Mapping[int, Plan]) -> None:
+def check_order(ob: Object, plan: Plan, tips: Collection[str], others: Mapping[int, Plan]) -> None:
     """Raise `UserError` if other armatures would have to be solved between the chains that are baked, or elsewhere.
 
     Args:
@@ -148,13 +149,13 @@ def changes_order(plan: Plan, others: Mapping[int, Plan]) -> bool:
     return not others.keys().isdisjoint(plan.leaders) and any(other.watch for other in others.values())
 
 
-def other_plans(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> dict[int, Plan]:
+def other_plans(view_layer: ViewLayer, ob: Object) -> dict[int, Plan]:
     """Return the plans of all other live armatures on the current frame, by `session_uid`."""
     others = (other for other in registry.live_armatures(view_layer.id_data) if other != ob)
     return {other.session_uid: Plan.of(other, view_layer.depsgraph) for other in others}
 
 
-def baked_tips(ob: bpy.types.Object, plan: Plan, tips: Collection[str]) -> list[str]:
+def baked_tips(ob: Object, plan: Plan, tips: Collection[str]) -> list[str]:
     """Return the tip bones of the chains that are keyed, in the order of the plan.
 
     A chain that depends on animated settings may be solvable on other frames, even if it isn't on the current one.

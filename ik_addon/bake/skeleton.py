@@ -9,6 +9,7 @@ from functools import cached_property
 
 import bpy
 import numpy as np
+from bpy.types import ArmatureModifier, Context, Object, Scene
 from mathutils import Matrix
 
 from ..anatomy.body import feet_of, root_of
@@ -86,9 +87,9 @@ class Options:
 class Made(Report):
     """What was made."""
 
-    ob: bpy.types.Object
+    ob: Object
     """The new armature object."""
-    meshes: list[bpy.types.Object]
+    meshes: list[Object]
     first: int
     """The first frame; `frames` is their number."""
     frames: int
@@ -107,7 +108,7 @@ class Made(Report):
 
 
 def make_stepwise(
-    context: bpy.types.Context, ob: bpy.types.Object, frames: Sequence[int], options: Options
+    context: Context, ob: Object, frames: Sequence[int], options: Options
 ) -> Generator[float, None, Made]:
     """Make and key the skeleton; yields progress (0 to 1). Closing the generator undoes everything.
 
@@ -155,7 +156,7 @@ def make_stepwise(
     return Made(made, meshes, frames[0], len(frames), _remarks(ob, bones, times(inverse(worlds[:, :1]), shown)))
 
 
-def select(context: bpy.types.Context, made: Made, *, extend: bool = False) -> None:
+def select(context: Context, made: Made, *, extend: bool = False) -> None:
     """Select what was made in Object Mode, and deselect everything else unless `extend`."""
     objects = context.view_layer.objects
     if objects.active is not None and objects.active.mode != "OBJECT":
@@ -182,7 +183,7 @@ class Bones:
     """For each, the index of its parent among the taken bones; -1 if it has none."""
 
     @classmethod
-    def of(cls, ob: bpy.types.Object, only_deform: bool) -> Bones:
+    def of(cls, ob: Object, only_deform: bool) -> Bones:
         """Take the deform bones of an armature object, or all of its bones.
 
         Raises:
@@ -301,8 +302,8 @@ def _length(bones: Bones, world: Floats, bone: int) -> float:
 
 
 def _make(
-    context: bpy.types.Context, ob: bpy.types.Object, wanted: _Wanted, lengths: Sequence[float], undo: ExitStack
-) -> tuple[bpy.types.Object, list[str]]:
+    context: Context, ob: Object, wanted: _Wanted, lengths: Sequence[float], undo: ExitStack
+) -> tuple[Object, list[str]]:
     """Make an armature object from bones; return it and the names that the bones got."""
     data = bpy.data.armatures.new(f"{ob.data.name} Skeleton")
     undo.callback(lambda: bpy.data.armatures.remove(data))
@@ -363,9 +364,7 @@ def local(poses: Floats, rest: Floats, parents: Sequence[int]) -> tuple[Floats, 
     return locations, turns
 
 
-def _key(
-    scene: bpy.types.Scene, made: bpy.types.Object, wanted: _Wanted, frames: Sequence[int], undo: ExitStack
-) -> None:
+def _key(scene: Scene, made: Object, wanted: _Wanted, frames: Sequence[int], undo: ExitStack) -> None:
     rest = np.array([matrix_array(made.data.bones[name].matrix_local) for name in wanted.names])
     locations, turns = local(wanted.poses, rest, wanted.parents)
     size = float(np.ptp(rest[:, :3, 3], axis=0).max())
@@ -381,7 +380,7 @@ def _key(
     made.animation_data.action.name = made.name
 
 
-def _remarks(ob: bpy.types.Object, bones: Bones, poses: Floats) -> list[str]:
+def _remarks(ob: Object, bones: Bones, poses: Floats) -> list[str]:
     found = []
     sizes = np.linalg.norm(poses[:, :-1, :3, :3], axis=2)
     scaled = np.abs(sizes - 1.0).max(axis=(0, 2)) > SCALED
@@ -399,13 +398,8 @@ def _remarks(ob: bpy.types.Object, bones: Bones, poses: Floats) -> list[str]:
 
 
 def _copies(
-    context: bpy.types.Context,
-    ob: bpy.types.Object,
-    made: bpy.types.Object,
-    meshes: Sequence[bpy.types.Object],
-    placed: Floats,
-    undo: ExitStack,
-) -> list[bpy.types.Object]:
+    context: Context, ob: Object, made: Object, meshes: Sequence[Object], placed: Floats, undo: ExitStack
+) -> list[Object]:
     """Copy the meshes that an armature deforms for another armature; the copies share their data.
 
     Args:
@@ -430,6 +424,6 @@ def _copies(
     return found
 
 
-def _modifiers(mesh: bpy.types.Object, ob: bpy.types.Object) -> list[bpy.types.ArmatureModifier]:
-    own = [modifier for modifier in mesh.modifiers if isinstance(modifier, bpy.types.ArmatureModifier)]
+def _modifiers(mesh: Object, ob: Object) -> list[ArmatureModifier]:
+    own = [modifier for modifier in mesh.modifiers if isinstance(modifier, ArmatureModifier)]
     return [modifier for modifier in own if modifier.object == ob]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
-import bpy
 import numpy as np
+from bpy.types import Depsgraph, Object, PoseBone
 
 from ..anatomy import sides
 from ..anatomy.figure import Figure
@@ -66,12 +66,7 @@ class Found(NamedTuple):
     """Whether it bends to all sides, as spines and tails do. The side then only applies where the chain is straight."""
 
 
-def find(
-    ob: bpy.types.Object,
-    bones: Sequence[bpy.types.PoseBone],
-    end: bpy.types.PoseBone | None,
-    depsgraph: bpy.types.Depsgraph,
-) -> Found:
+def find(ob: Object, bones: Sequence[PoseBone], end: PoseBone | None, depsgraph: Depsgraph) -> Found:
     """Find the side of a chain.
 
     A slightly bent pose counts only if no stronger evidence contradicts it.
@@ -95,10 +90,7 @@ def find(
 
 
 def _side_shown(
-    chain: _Chain,
-    joints: tuple[Floats, Floats, Floats],
-    known: Floats | None,
-    posed: Sequence[bpy.types.PoseBone],
+    chain: _Chain, joints: tuple[Floats, Floats, Floats], known: Floats | None, posed: Sequence[PoseBone]
 ) -> tuple[Floats, Evidence]:
     """Return the side (3,) that the bends (n, 3) of the joints show: at rest, in the current pose and in animation.
 
@@ -124,13 +116,7 @@ def _side_shown(
     return chain.roll_side(), Evidence.ROLL
 
 
-def to_bend(
-    ob: bpy.types.Object,
-    bones: Sequence[bpy.types.PoseBone],
-    end: bpy.types.PoseBone | None,
-    depsgraph: bpy.types.Depsgraph,
-    least: float,
-) -> Floats:
+def to_bend(ob: Object, bones: Sequence[PoseBone], end: PoseBone | None, depsgraph: Depsgraph, least: float) -> Floats:
     """Return the rotation (3,) that a knee or elbow lacks to be bent to its side, in the axes of the root bone.
 
     It is zero for a limb that is clearly bent in its current pose, to whichever side.
@@ -154,7 +140,7 @@ def to_bend(
     return np.asarray(max(0.0, least - float(now.dot(normal))) * normal)
 
 
-def shown_by(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], poses: Floats) -> Floats | None:
+def shown_by(ob: Object, bones: Sequence[PoseBone], poses: Floats) -> Floats | None:
     """Return the side (3,) to which pose matrices (m, 4, 4) bend a chain, root first; None if it shows or has none.
 
     The chain ends at the tail of its last bone, as with Blender's IK.
@@ -166,14 +152,14 @@ def shown_by(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], poses: F
     return _side(bend, chain.first) if np.linalg.norm(bend) > BENT else None
 
 
-def opposed_by_limits(tip: bpy.types.PoseBone, side: Floats) -> bool:
+def opposed_by_limits(tip: PoseBone, side: Floats) -> bool:
     """Return whether the limits of the chain on `tip` let it bend farther away from a side (3,) than towards it."""
     chain, bones = _Chain.on(tip), bending_bones(tip)
     found = chain.limits(bones)
     return found is not None and bool(found.dot(np.cross(side, chain.first)) < 0.0)
 
 
-def hyperextension(tip: bpy.types.PoseBone, side: Floats, frame: float) -> float:
+def hyperextension(tip: PoseBone, side: Floats, frame: float) -> float:
     """Return by how many radians the FK pose of the chain on `tip` bends away from its side (3,) on a frame.
 
     0 if it does not. Only F-curves and the stored FK pose are read; constraints and drivers are not known here.
@@ -192,7 +178,7 @@ def hyperextension(tip: bpy.types.PoseBone, side: Floats, frame: float) -> float
     return away if away > 0.0 else 0.0
 
 
-def is_from_roll(tip: bpy.types.PoseBone, side: Floats) -> bool:
+def is_from_roll(tip: PoseBone, side: Floats) -> bool:
     """Return whether a side (3,) comes from the roll of the root bone alone, with no other evidence at rest."""
     chain = _Chain.on(tip)
     if np.abs(side - chain.roll_side()).max() > 1e-6:
@@ -201,7 +187,7 @@ def is_from_roll(tip: bpy.types.PoseBone, side: Floats) -> bool:
     return not at_rest and chain.limits(bending_bones(tip)) is None and chain.anatomy(chain.skeleton.rest) is None
 
 
-def extension(tip: bpy.types.PoseBone, depsgraph: bpy.types.Depsgraph) -> float:
+def extension(tip: PoseBone, depsgraph: Depsgraph) -> float:
     """Return the largest distance from root to end of the chain on `tip`, in its lengths, in all poses that are known.
 
     These are the rest pose, the current one, and those of its animation.
@@ -217,7 +203,7 @@ def extension(tip: bpy.types.PoseBone, depsgraph: bpy.types.Depsgraph) -> float:
 # ---- animation
 
 
-def animated_bases(ob: bpy.types.Object, bones: Sequence[int], most: int = FRAMES) -> Floats | None:
+def animated_bases(ob: Object, bones: Sequence[int], most: int = FRAMES) -> Floats | None:
     """Return the basis matrices (F, n, 4, 4) of pose bones on frames of their animation; None without F-curves.
 
     These are all whole frames, or `most` of them, evenly spread.
@@ -235,7 +221,7 @@ def animated_bases(ob: bpy.types.Object, bones: Sequence[int], most: int = FRAME
         return None
 
 
-def _bases(ob: bpy.types.Object, bones: Ints, rows: channels.Row) -> Floats:
+def _bases(ob: Object, bones: Ints, rows: channels.Row) -> Floats:
     """Return the basis matrices (F, n, 4, 4) that channels (F, n, 17) of pose bones make."""
     own = [ob.pose.bones[bone] for bone in bones.tolist()]
     connected = np.array([bone.bone.use_connect for bone in own], dtype=bool)
@@ -272,12 +258,12 @@ class _Chain:
     """The joint whose side is the side of the chain; None if all of them count."""
 
     @classmethod
-    def on(cls, tip: bpy.types.PoseBone) -> _Chain:
+    def on(cls, tip: PoseBone) -> _Chain:
         """Return the part of the chain on a tip bone that bends to its side."""
         return cls.of(tip.id_data, bending_bones(tip), bending_end(tip))
 
     @classmethod
-    def of(cls, ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], end: bpy.types.PoseBone | None) -> _Chain:
+    def of(cls, ob: Object, bones: Sequence[PoseBone], end: PoseBone | None) -> _Chain:
         figure, skeleton = Figure.of(ob), Skeleton.of(ob)
         row = [skeleton.names.index(bone.name) for bone in bones]
         last = None if end is None else skeleton.names.index(end.name)
@@ -307,13 +293,13 @@ class _Chain:
         limb = Limb.of(self.skeleton, self.row, poses, self.end)
         return _bends(limb) if np.isfinite(limb.joints).all() and limb.length > 0.0 else np.zeros_like(self.at_rest)
 
-    def posed(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Floats:
+    def posed(self, ob: Object, depsgraph: Depsgraph) -> Floats:
         """Return the bends (n, 3) in the current pose; zero if that pose is a solution."""
         if not set(self.row).isdisjoint(fk_store.stored_bones(ob)):
             return np.zeros_like(self.at_rest)
         return self.bends_in(read_poses(ob, depsgraph))
 
-    def animated(self, ob: bpy.types.Object) -> Floats:
+    def animated(self, ob: Object) -> Floats:
         """Return the mean bends (n, 3) over the frames of the animation on which the chain is bent."""
         still = np.zeros_like(self.at_rest)
         bases = animated_bases(ob, self.row[1:])
@@ -350,7 +336,7 @@ class _Chain:
             return np.array((0.0, self.skeleton.lengths[tip], 0.0))
         return np.asarray((inverse(self.skeleton.rest[tip]) @ self.skeleton.rest[self.end])[:3, 3])
 
-    def limits(self, posed: Sequence[bpy.types.PoseBone]) -> Floats | None:
+    def limits(self, posed: Sequence[PoseBone]) -> Floats | None:
         """Return the axis about which limits let the joints bend more one way than the other; None if there is none."""
         found = np.zeros(3)
         root = self.skeleton.rest[self.row[0], :3, :3]

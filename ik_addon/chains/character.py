@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import bpy
 import numpy as np
+from bpy.types import Context, Object, PoseBone
 
 from ..anatomy import body
 from ..anatomy.body import LIMBS, Member, Region, parent_bone_of
@@ -87,7 +87,7 @@ class Outcome(Report):
         yield from map(Remark, self.remarks)
 
 
-def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> Outcome:
+def set_up(context: Context, ob: Object, wishes: Wishes) -> Outcome:
     """Put chains on the limbs and the trunk of an armature object and keep its pose.
 
     Bones that already have a chain or one of Blender's IK constraints are left alone.
@@ -132,12 +132,8 @@ def set_up(context: bpy.types.Context, ob: bpy.types.Object, wishes: Wishes) -> 
 
 
 def _add_chains(
-    context: bpy.types.Context,
-    ob: bpy.types.Object,
-    parts: Mapping[Member, str],
-    wishes: Wishes,
-    remarks: list[str],
-) -> dict[Member, bpy.types.PoseBone]:
+    context: Context, ob: Object, parts: Mapping[Member, str], wishes: Wishes, remarks: list[str]
+) -> dict[Member, PoseBone]:
     """Put chains on parts, given the names of their tip bones; return the tips, and add a remark for each failure."""
     made = {}
     for part, name in parts.items():
@@ -163,7 +159,7 @@ def _add_chains(
     return found
 
 
-def _dress_trunk(ob: bpy.types.Object, figure: Figure, parts: Sequence[Member]) -> None:
+def _dress_trunk(ob: Object, figure: Figure, parts: Sequence[Member]) -> None:
     """Make the hips, the root bone above these and the shoulders controls as they are: the body turns them."""
     if not ob.is_editable:
         return
@@ -184,7 +180,7 @@ def _dress_trunk(ob: bpy.types.Object, figure: Figure, parts: Sequence[Member]) 
             make_controls.dress(ob.pose.bones[figure.names[shoulder]], along, AROUND_SHOULDER * length, 0.5 * length)
 
 
-def last(ob: bpy.types.Object) -> Outcome | None:
+def last(ob: Object) -> Outcome | None:
     """Return the last outcome for an armature object while all its chains exist; None otherwise, as after an undo."""
     outcome = _last.get(ob.session_uid)
     if outcome is None or not set(outcome.tips) <= {tip.name for tip in tips(ob)}:
@@ -204,13 +200,13 @@ def _about(parts: Sequence[Member], sentence: str) -> list[str]:
     return [say(sentence, parts=", ".join(map(_words, parts)))] if parts else []
 
 
-def _is_animated(tip: bpy.types.PoseBone) -> bool:
+def _is_animated(tip: PoseBone) -> bool:
     """Return whether bones of a chain, or its hand or foot, are animated; a static target overrides that animation."""
     end = end_of(tip)
     return end_bone.is_animated(*chain_bones(tip), *([] if end is None else [end]))
 
 
-def _those_with(figure: Figure, parts: Sequence[Member], rows: Sequence[Sequence[bpy.types.PoseBone]]) -> list[Member]:
+def _those_with(figure: Figure, parts: Sequence[Member], rows: Sequence[Sequence[PoseBone]]) -> list[Member]:
     """Return the parts that share bones with one of these rows, root first, or are in the same place as one."""
     index = {name: i for i, name in enumerate(figure.names)}
     indices = [[index[bone.name] for bone in row] for row in rows]
@@ -221,17 +217,13 @@ def _those_with(figure: Figure, parts: Sequence[Member], rows: Sequence[Sequence
     ]
 
 
-def _constrained(ob: bpy.types.Object) -> list[list[bpy.types.PoseBone]]:
+def _constrained(ob: Object) -> list[list[PoseBone]]:
     """Return the bones that each IK constraint of an armature object moves, root first."""
     return [source.bones for source in sources(ob) if source.tip is not None]
 
 
 def _left_out(
-    ob: bpy.types.Object,
-    figure: Figure,
-    found: Sequence[Member],
-    with_constraint: list[Member],
-    regions: frozenset[Region],
+    ob: Object, figure: Figure, found: Sequence[Member], with_constraint: list[Member], regions: frozenset[Region]
 ) -> Iterator[str]:
     """Yield sentences about parts that constraints move and parts that were not found."""
     moved: list[Member] = []
@@ -255,9 +247,7 @@ def _left_out(
 # ---- presets
 
 
-def _apply_presets(
-    context: bpy.types.Context, made: Mapping[Member, bpy.types.PoseBone], before: Mapping[str, Floats]
-) -> list[str]:
+def _apply_presets(context: Context, made: Mapping[Member, PoseBone], before: Mapping[str, Floats]) -> list[str]:
     """Apply the presets of human joints to a live armature, except those that would change the pose.
 
     `before` holds the pose matrix (4, 4) of each bone.
@@ -305,7 +295,7 @@ def _apply_presets(
     ]
 
 
-def _moved(context: bpy.types.Context, tip: bpy.types.PoseBone, before: Mapping[str, Floats]) -> float:
+def _moved(context: Context, tip: PoseBone, before: Mapping[str, Floats]) -> float:
     """Return how far the bones of a chain moved from their poses (4, 4), in its lengths, or how much they turned."""
     ob, bones = tip.id_data, chain_bones(tip)
     after = read_poses(ob, context.evaluated_depsgraph_get())[[ob.pose.bones.find(bone.name) for bone in bones]]
@@ -319,7 +309,7 @@ def _put_back(held: Sequence[tuple[Struct, str, object]]) -> None:
         compat.tag(owner.id_data)
 
 
-def _settings(tip: bpy.types.PoseBone) -> Iterator[tuple[Struct, str, object]]:
+def _settings(tip: PoseBone) -> Iterator[tuple[Struct, str, object]]:
     """Yield owner, name and value of everything that a preset may change about the chain on `tip`."""
     for bone in chain_bones(tip):
         for name in SETTINGS:

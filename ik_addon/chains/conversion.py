@@ -7,8 +7,17 @@ is recorded on the bones themselves, so that it survives saving, renaming and un
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import bpy
 import numpy as np
+from bpy.types import (
+    Constraint,
+    CopyRotationConstraint,
+    Depsgraph,
+    FCurve,
+    FModifierGenerator,
+    KinematicConstraint,
+    Object,
+    PoseBone,
+)
 
 from ..core import channels, compat, key_curve
 from ..core.settings import chain_of
@@ -26,14 +35,14 @@ SHARED = ("target", "subtarget", "chain_count", "use_tail", "use_rotation", "use
 class Source:
     """The IK constraints that become one chain."""
 
-    owner: bpy.types.PoseBone
+    owner: PoseBone
     """The bone with the constraint."""
-    constraint: bpy.types.KinematicConstraint
-    twin: bpy.types.KinematicConstraint | None = None
+    constraint: KinematicConstraint
+    twin: KinematicConstraint | None = None
     """The same constraint without a pole, which drivers enable in its place."""
 
     @property
-    def ob(self) -> bpy.types.Object:
+    def ob(self) -> Object:
         """The armature object."""
         return self.owner.id_data
 
@@ -43,29 +52,27 @@ class Source:
         return self.owner if self.constraint.use_tail else self.owner.parent
 
     @property
-    def bones(self) -> list[bpy.types.PoseBone]:
+    def bones(self) -> list[PoseBone]:
         """The bones that the constraint moves, root first."""
         return [self.tip, *self.tip.parent_recursive][: self.constraint.chain_count or None][::-1]
 
     @property
-    def constraints(self) -> list[bpy.types.KinematicConstraint]:
+    def constraints(self) -> list[KinematicConstraint]:
         """The constraint, and its twin if there is one."""
         return [self.constraint] if self.twin is None else [self.constraint, self.twin]
 
 
-def sources(ob: bpy.types.Object) -> Iterator[Source]:
+def sources(ob: Object) -> Iterator[Source]:
     """Yield the IK constraints of an armature object that are enabled, or that a driver may enable."""
     for owner in ob.pose.bones:
-        own = [made for made in owner.constraints if isinstance(made, bpy.types.KinematicConstraint)]
+        own = [made for made in owner.constraints if isinstance(made, KinematicConstraint)]
         own = [made for made in own if not made.mute or mute_driver(made) is not None]
         pairs = [(made, _twin_of(made, own)) for made in own]
         twins = [twin for _made, twin in pairs if twin is not None]
         yield from (Source(owner, made, twin) for made, twin in pairs if made not in twins)
 
 
-def _twin_of(
-    constraint: bpy.types.KinematicConstraint, own: Iterable[bpy.types.KinematicConstraint]
-) -> bpy.types.KinematicConstraint | None:
+def _twin_of(constraint: KinematicConstraint, own: Iterable[KinematicConstraint]) -> KinematicConstraint | None:
     """Return the constraint on the same bone that drivers enable in place of one with a pole; None if there is none."""
     if constraint.pole_target is None or (inputs := _inputs(constraint)) is None:
         return None
@@ -76,7 +83,7 @@ def _twin_of(
     return None
 
 
-def _inputs(constraint: bpy.types.KinematicConstraint) -> list[tuple[object, str]] | None:
+def _inputs(constraint: KinematicConstraint) -> list[tuple[object, str]] | None:
     """Return what the driver that mutes a constraint reads; None if there is no driver."""
     curve = mute_driver(constraint)
     if curve is None:
@@ -87,40 +94,40 @@ def _inputs(constraint: bpy.types.KinematicConstraint) -> list[tuple[object, str
 # ---- drivers
 
 
-def mute_driver(constraint: bpy.types.KinematicConstraint, is_silent: bool = False) -> bpy.types.FCurve | None:
+def mute_driver(constraint: KinematicConstraint, is_silent: bool = False) -> FCurve | None:
     """Return the driver that mutes a constraint: the active driver, or with `is_silent` a muted one; else None."""
     path, drivers = f"{constraint.path_from_id()}.mute", compat.drivers_of(constraint.id_data)
     return next((c for c in drivers if c.data_path == path and c.mute == is_silent), None)
 
 
-def silence(constraint: bpy.types.KinematicConstraint) -> None:
+def silence(constraint: KinematicConstraint) -> None:
     """Mute the driver that mutes a constraint, so that it no longer controls the constraint."""
     if (driver := mute_driver(constraint)) is not None:
         driver.mute = True
 
 
-def give_back(constraint: bpy.types.KinematicConstraint) -> None:
+def give_back(constraint: KinematicConstraint) -> None:
     """Let a driver mute and unmute a constraint again."""
     if (driver := mute_driver(constraint, is_silent=True)) is not None:
         driver.mute = False
 
 
-def can_be_inverted(curve: bpy.types.FCurve) -> bool:
+def can_be_inverted(curve: FCurve) -> bool:
     """Return whether `invert` can invert a driver's curve."""
     return not len(curve.modifiers) or _line_of(curve) is not None
 
 
-def _line_of(curve: bpy.types.FCurve) -> bpy.types.FModifierGenerator | None:
+def _line_of(curve: FCurve) -> FModifierGenerator | None:
     """Return the only modifier of a driver's curve if it is a straight line, as Blender adds it; None otherwise."""
     if len(curve.modifiers) != 1:
         return None
     line = curve.modifiers[0]
-    if not isinstance(line, bpy.types.FModifierGenerator) or line.mode != "POLYNOMIAL" or line.poly_order != 1:
+    if not isinstance(line, FModifierGenerator) or line.mode != "POLYNOMIAL" or line.poly_order != 1:
         return None
     return line if not (line.mute or line.use_additive or line.use_restricted_range) else None
 
 
-def invert(curve: bpy.types.FCurve) -> None:
+def invert(curve: FCurve) -> None:
     """Invert a driver's curve, so that it is 1 where it was 0, and 0 where it was 1."""
     line = _line_of(curve)
     if line is not None:
@@ -143,12 +150,12 @@ FK_BEFORE = "ik_addon_fk_before"
 """Custom property of a bone whose solved pose became its FK pose: the channels it had before."""
 
 
-def converted_bones(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
+def converted_bones(ob: Object) -> list[PoseBone]:
     """Return the bones with an IK constraint that was converted."""
     return [bone for bone in ob.pose.bones if remembered(bone, CONVERTED) is not None]
 
 
-def remembered(bone: bpy.types.PoseBone, name: str) -> Value:
+def remembered(bone: PoseBone, name: str) -> Value:
     """Return a custom property of a bone; None if it doesn't exist or the add-on didn't write it."""
     found = bone.get(name)
     try:
@@ -171,14 +178,14 @@ _WRITTEN = {CONVERTED: _is_conversion, FK_BEFORE: _is_pose}
 """Checks whether a custom property still has the form in which it was written."""
 
 
-def replaced(owner: bpy.types.PoseBone) -> Source:
+def replaced(owner: PoseBone) -> Source:
     """Return the converted constraints of a bone."""
     record, made = remembered(owner, CONVERTED), owner.constraints
     twin = made.get(record.get("twin", ""))
-    return Source(owner, made[record["constraint"]], twin if isinstance(twin, bpy.types.KinematicConstraint) else None)
+    return Source(owner, made[record["constraint"]], twin if isinstance(twin, KinematicConstraint) else None)
 
 
-def put_fk_back(ob: bpy.types.Object, bone: bpy.types.PoseBone) -> bool:
+def put_fk_back(ob: Object, bone: PoseBone) -> bool:
     """Restore the channels that a bone had before a solved pose became its FK pose; return whether one did."""
     held = remembered(bone, FK_BEFORE)
     if held is None:
@@ -261,7 +268,7 @@ def make_chain(source: Source, angle: float) -> list[str]:
     return warnings
 
 
-def take_end_rotation(source: Source, depsgraph: bpy.types.Depsgraph) -> dict[str, str]:
+def take_end_rotation(source: Source, depsgraph: Depsgraph) -> dict[str, str]:
     """Let a new chain turn the hand or foot that a Copy Rotation constraint with the same target turned; mute that.
 
     Returns what `give_end_rotation_back` needs; empty if there is no such constraint, or nothing to fit it to.
@@ -280,15 +287,15 @@ def take_end_rotation(source: Source, depsgraph: bpy.types.Depsgraph) -> dict[st
     return {"end": chain.end_bone, "rotation": copy.name}
 
 
-def give_end_rotation_back(ob: bpy.types.Object, converted: Json) -> None:
+def give_end_rotation_back(ob: Object, converted: Json) -> None:
     """Unmute the constraint that `take_end_rotation` muted."""
-    end: bpy.types.PoseBone | None = ob.pose.bones.get(str(converted.get("end", "")))
+    end: PoseBone | None = ob.pose.bones.get(str(converted.get("end", "")))
     copy = None if end is None else end.constraints.get(str(converted.get("rotation", "")))
     if copy is not None:
         copy.mute = False
 
 
-def _end_rotation(source: Source) -> tuple[bpy.types.PoseBone, bpy.types.CopyRotationConstraint] | None:
+def _end_rotation(source: Source) -> tuple[PoseBone, CopyRotationConstraint] | None:
     """Return the hand or foot below the tip that copies the rotation of a constraint's target, and its constraint."""
     tip = source.tip.bone
     for end in source.tip.children_recursive:
@@ -310,9 +317,9 @@ def _is_always_on(source: Source) -> bool:
     return source.constraint.influence == 1.0 and not any(curve.data_path in switches for curve in curves_of(source.ob))
 
 
-def _is_end_rotation(copy: bpy.types.Constraint, constraint: bpy.types.KinematicConstraint) -> bool:
+def _is_end_rotation(copy: Constraint, constraint: KinematicConstraint) -> bool:
     """Return whether a constraint copies the whole rotation of an IK constraint's target, on every frame."""
-    if not isinstance(copy, bpy.types.CopyRotationConstraint):
+    if not isinstance(copy, CopyRotationConstraint):
         return False
     ob = copy.id_data
     same = copy.target == constraint.target and copy.subtarget == constraint.subtarget
@@ -357,24 +364,24 @@ def _transfer_animation(source: Source) -> Iterator[str]:
         yield say("Keys in NLA tracks on the influence of {where}, if any, were not transferred", where=where)
 
 
-def path_of(tip: bpy.types.PoseBone, setting: str) -> str:
+def path_of(tip: PoseBone, setting: str) -> str:
     """Return the data path of a setting of the chain on a tip bone."""
     return f"{tip.path_from_id()}.ik_addon.{setting}"
 
 
-def _copy_driver(ob: bpy.types.Object, curve: bpy.types.FCurve, path: str) -> bpy.types.FCurve:
+def _copy_driver(ob: Object, curve: FCurve, path: str) -> FCurve:
     copy = ob.animation_data.drivers.from_existing(src_driver=curve)
     copy.data_path = path
     return copy
 
 
-def _copy_curve(ob: bpy.types.Object, curve: bpy.types.FCurve, path: str) -> None:
+def _copy_curve(ob: Object, curve: FCurve, path: str) -> None:
     copy = compat.find_curve(ob, path) or compat.curves_of(ob).new(path)
     key_curve.write_keys(copy, key_curve.read_keys(curve))
     copy.extrapolation = curve.extrapolation
 
 
-def drop_animation(ob: bpy.types.Object, tip: bpy.types.PoseBone) -> None:
+def drop_animation(ob: Object, tip: PoseBone) -> None:
     """Remove what `_transfer_animation` made."""
     paths = {path_of(tip, "influence"), path_of(tip, "use_pole")}
     for curve in [curve for curve in curves_of(ob) if curve.data_path in paths]:
@@ -384,6 +391,6 @@ def drop_animation(ob: bpy.types.Object, tip: bpy.types.PoseBone) -> None:
             compat.curves_of(ob).remove(curve)
 
 
-def curves_of(ob: bpy.types.Object) -> list[bpy.types.FCurve]:
+def curves_of(ob: Object) -> list[FCurve]:
     """Return the F-curves and drivers of an object."""
     return [*compat.curves_of(ob), *compat.drivers_of(ob)]

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import bpy
 import numpy as np
+from bpy.types import Context, KinematicConstraint, Object, PoseBone, ViewLayer
 
 from ..core import channels, compat
 from ..core.goals import Goal
@@ -75,7 +75,7 @@ class _Move:
         return say(moved, tip=tip, distance=percent(self.distance), angle=angle)
 
 
-def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
+def convert(context: Context, ob: Object) -> Conversion:
     """Convert every enabled or driven IK constraint of an armature object to a chain, mute it, and turn Live on.
 
     A constraint that can't be converted stays as it is. If a chain would find a different pose than the constraint, the
@@ -138,7 +138,7 @@ def convert(context: bpy.types.Context, ob: bpy.types.Object) -> Conversion:
     )
 
 
-def restore(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
+def restore(context: Context, ob: Object) -> list[str]:
     """Remove the chains that `convert` made and unmute their constraints; return the names of their bones.
 
     Raises:
@@ -147,7 +147,7 @@ def restore(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
     owners = conversion.converted_bones(ob)
     for owner in owners:
         name = owner[CONVERTED]["constraint"]
-        if not isinstance(owner.constraints.get(name), bpy.types.KinematicConstraint):
+        if not isinstance(owner.constraints.get(name), KinematicConstraint):
             gone = (
                 "Bone '{owner}' no longer has an IK constraint '{name}'. Rename it back, or delete the bone's "
                 "custom property '{mark}'"
@@ -160,7 +160,7 @@ def restore(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
 # ---- checks
 
 
-def _chosen(ob: bpy.types.Object, warnings: list[str]) -> list[Source]:
+def _chosen(ob: Object, warnings: list[str]) -> list[Source]:
     """Return what can be converted; add a sentence to `warnings` for each constraint that can't."""
     found: list[Source] = []
     for source in conversion.sources(ob):
@@ -178,7 +178,7 @@ def _not_converted(constraint: str, owner: str, why: str) -> str:
     return say("'{constraint}' on '{owner}' was not converted: {why}", constraint=constraint, owner=owner, why=why)
 
 
-def _check_armature(ob: bpy.types.Object) -> None:
+def _check_armature(ob: Object) -> None:
     if ob.override_library is not None:
         raise UserError(
             "'{object}' is a library override, which can't store the conversion. Convert its constraints in the file "
@@ -202,8 +202,8 @@ def _check_armature(ob: bpy.types.Object) -> None:
 class _Posed:
     """The pose of an armature before its constraints are converted."""
 
-    ob: bpy.types.Object
-    view_layer: bpy.types.ViewLayer
+    ob: Object
+    view_layer: ViewLayer
     skeleton: Skeleton
     before: Floats
     """(m, 4, 4)"""
@@ -259,7 +259,7 @@ class _Posed:
         after = read_poses(self.ob, self.view_layer.depsgraph)
         return {tip: self._move(self.ob.pose.bones[tip], after) for tip in tips}
 
-    def _move(self, tip: bpy.types.PoseBone, after: Floats) -> _Move:
+    def _move(self, tip: PoseBone, after: Floats) -> _Move:
         chain = chain_of(tip)
         old, new = (Limb.on(tip, self.skeleton, poses) for poses in (self.before, after))
         target = self._place_of(Goal(chain.target, chain.target_bone))
@@ -271,7 +271,7 @@ class _Posed:
         turned = largest_turn(*(orthonormal(poses[posed, :3, :3]) for poses in (self.before, after)))
         return _Move(distance, turned, misses < missed)
 
-    def _posed(self, tip: bpy.types.PoseBone) -> list[int]:
+    def _posed(self, tip: PoseBone) -> list[int]:
         return [self.skeleton.names.index(bone.name) for bone in posed_bones(tip)]
 
     def keep(self, tips: list[str]) -> list[str]:
@@ -283,7 +283,7 @@ class _Posed:
         animated = [curve.data_path for curve in conversion.curves_of(ob)]
         in_nla = bool(compat.evaluated_tracks(ob.animation_data))
 
-        def can_be_kept(tip: bpy.types.PoseBone) -> bool:
+        def can_be_kept(tip: PoseBone) -> bool:
             paths = (path_of(tip, "influence"), *(f"{bone.path_from_id()}.rotation" for bone in posed_bones(tip)))
             return not in_nla and chain_of(tip).influence == 1.0 and not any(a.startswith(paths) for a in animated)
 
@@ -314,7 +314,7 @@ class _Posed:
         return channels.with_rotation(rows, rotations, modes)
 
 
-def _take_back(context: bpy.types.Context, ob: bpy.types.Object, owners: list[bpy.types.PoseBone]) -> None:
+def _take_back(context: Context, ob: Object, owners: list[PoseBone]) -> None:
     """Undo the conversion of the constraints of these bones."""
     live_before = object_of(ob).live and all(owner[CONVERTED]["was_live"] for owner in owners)
     given_back = [conversion.replaced(owner) for owner in owners]

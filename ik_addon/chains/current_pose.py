@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import bpy
 import numpy as np
+from bpy.types import Depsgraph, Object, PoseBone
 
 from ..core import channels
 from ..core.skeleton import STRAIGHT, Skeleton, orthonormal
@@ -45,7 +45,7 @@ class Limb:
         return cls.posed(own, last)
 
     @classmethod
-    def on(cls, tip: bpy.types.PoseBone, skeleton: Skeleton, poses: Floats) -> Limb:
+    def on(cls, tip: PoseBone, skeleton: Skeleton, poses: Floats) -> Limb:
         """Return the limb of the chain on a tip bone, from the pose matrices (m, 4, 4) of all bones of its armature."""
         end = end_of(tip)
         bones = [skeleton.names.index(bone.name) for bone in chain_bones(tip)]
@@ -95,13 +95,13 @@ def target_of(limbs: Limb, softness: Floats | float = 0.0) -> Floats:
     return np.asarray(limbs.joints[:, -1] + beyond[:, None] * limbs.line)
 
 
-def read_poses(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Floats:
+def read_poses(ob: Object, depsgraph: Depsgraph) -> Floats:
     """Return the evaluated pose matrices (m, 4, 4) of all bones of an armature object."""
     evaluated = ob.evaluated_get(depsgraph)
     return channels.read_pose(evaluated, np.arange(len(evaluated.pose.bones)))
 
 
-def shifts(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], before: Floats, after: Floats) -> dict[str, float]:
+def shifts(ob: Object, tips: Sequence[PoseBone], before: Floats, after: Floats) -> dict[str, float]:
     """Return how far joints of chains are apart at most between two poses (m, 4, 4), in chain lengths, by tip bone."""
     skeleton, found = Skeleton.of(ob), {}
     for tip in tips:

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-import bpy
 import numpy as np
+from bpy.types import Context, Depsgraph, Object, PoseBone
 from mathutils import Matrix
 
 from ..anatomy.chain_ends import end_below
@@ -20,7 +20,7 @@ from ..rig.read import fcurves
 from ..rig.read.orientation import axes_between
 
 
-def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> bpy.types.PoseBone | None:
+def find(ob: Object, bones: Sequence[PoseBone]) -> PoseBone | None:
     """Return the hand or foot of a limb, given its bones, root first; None if a chain on them can't turn it."""
     figure = Figure.of(ob, steered_bones(ob))
     found = end_below(figure, [figure.names.index(bone.name) for bone in bones])
@@ -36,7 +36,7 @@ def find(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone]) -> bpy.types
     return None if is_taken else end
 
 
-def pose_of(bone: bpy.types.PoseBone) -> Matrix:
+def pose_of(bone: PoseBone) -> Matrix:
     """Return the pose of an evaluated bone; of one that is scaled to zero, to hide it, as it would be without scale."""
     if all(bone.scale[:]):
         return bone.matrix
@@ -45,7 +45,7 @@ def pose_of(bone: bpy.types.PoseBone) -> Matrix:
     return Matrix.Translation(bone.head) @ turn.to_4x4()
 
 
-def fit(tip: bpy.types.PoseBone, depsgraph: bpy.types.Depsgraph) -> bool:
+def fit(tip: PoseBone, depsgraph: Depsgraph) -> bool:
     """Set the end offset of a chain to the current rotation from its target to its end bone, which then stays as it is.
 
     Return False, and change nothing, if the end bone or the target has no orientation, below something scaled to zero.
@@ -60,7 +60,7 @@ def fit(tip: bpy.types.PoseBone, depsgraph: bpy.types.Depsgraph) -> bool:
     return is_fit
 
 
-def turn(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bpy.types.PoseBone:
+def turn(context: Context, tip: PoseBone) -> PoseBone:
     """Make the end bone of a chain turn with the target from their current orientations; return the end bone.
 
     Raises:
@@ -78,13 +78,13 @@ def turn(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bpy.types.PoseB
     return end
 
 
-def is_animated(*bones: bpy.types.PoseBone) -> bool:
+def is_animated(*bones: PoseBone) -> bool:
     """Return whether bones are animated; a static target would override that animation."""
     ob = bones[0].id_data
     return bool(fcurves.animated(ob, np.array([ob.pose.bones.find(bone.name) for bone in bones])).any())
 
 
-def waiting(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
+def waiting(tip: PoseBone) -> PoseBone | None:
     """Return the end bone of a chain if it does not take the target's orientation yet because it is animated."""
     end = end_of(tip)
     return end if end is not None and chains.turning_end(tip) is None and is_animated(end) else None

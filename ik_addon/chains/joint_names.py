@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-import bpy
 import numpy as np
+from bpy.types import Object, PoseBone
 
 from ..anatomy.body import Region, chest_of, find_members, head_of, parent_bone_of
 from ..anatomy.figure import Figure
@@ -29,7 +29,7 @@ OUTWARD = (marked("Outward"), marked("Inward"))
 BEND = (marked("Bend"), marked("Straighten"))
 
 
-def names_of(bone: bpy.types.PoseBone) -> dict[str, str]:
+def names_of(bone: PoseBone) -> dict[str, str]:
     """Return the user's names for the directions of a joint's limits, by the names that scripts use.
 
     The hinge of a limb bends and extends. Other directions are named after where the bone moves from its rest pose.
@@ -56,7 +56,7 @@ def _moved(frame: Floats, axis: str) -> Floats:
     return np.asarray(cross(frame[:, "xyz".index(axis)], frame[:, 1]))
 
 
-def _sideways(bone: bpy.types.PoseBone) -> tuple[str, str]:
+def _sideways(bone: PoseBone) -> tuple[str, str]:
     """Return the words for along and against the X axis of the armature, for a bone on one side of the body."""
     middle = (bone.bone.head_local.x + bone.bone.tail_local.x) / 2.0
     if abs(middle) <= CENTERED * bone.bone.length:
@@ -64,7 +64,7 @@ def _sideways(bone: bpy.types.PoseBone) -> tuple[str, str]:
     return OUTWARD if middle > 0.0 else OUTWARD[::-1]
 
 
-def _hinge(bone: bpy.types.PoseBone) -> dict[str, str]:
+def _hinge(bone: PoseBone) -> dict[str, str]:
     """Name the directions of an elbow, a knee or a joint of a finger, which bends about one of its axes."""
     tip = chain_with(bone)
     bones = [] if tip is None else chain_bones(tip)
@@ -81,7 +81,7 @@ def _hinge(bone: bpy.types.PoseBone) -> dict[str, str]:
 # ---- limbs
 
 
-def trunk_names(ob: bpy.types.Object) -> dict[str, str]:
+def trunk_names(ob: Object) -> dict[str, str]:
     """Return the names of hips, chest and head by their bones."""
     figure = Figure.of(ob, steered_bones(ob))
     legs = [list(member.row) for member in find_members(figure) if member.region is Region.LEG and not member.is_fore]
@@ -90,7 +90,7 @@ def trunk_names(ob: bpy.types.Object) -> dict[str, str]:
     return {figure.names[bone]: name for bone, name in parts.items() if bone is not None}
 
 
-def names_by_tip(ob: bpy.types.Object) -> dict[str, str]:
+def names_by_tip(ob: Object) -> dict[str, str]:
     """Return the names of limbs, chest and head by the tip bone that their chains have, without those of several."""
     figure = Figure.of(ob, steered_bones(ob))
     found = {figure.names[member.row[-1]]: say(member.label) for member in find_members(figure)}

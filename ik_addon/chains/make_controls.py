@@ -11,6 +11,18 @@ from typing import Literal, NamedTuple
 import bmesh
 import bpy
 import numpy as np
+from bpy.types import (
+    ArmatureEditBones,
+    Context,
+    LayerCollection,
+    Object,
+    PoseBone,
+    Scene,
+    Screen,
+    SpaceView3D,
+    WindowManager,
+    WorkSpace,
+)
 from mathutils import Matrix, Vector
 
 from ..anatomy import body
@@ -37,7 +49,7 @@ class Controls(Enum):
     """Control bones of the armature. A linked or overridden armature can't have any and gets empties."""
 
 
-def check(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls) -> None:
+def check(context: Context, ob: Object, controls: Controls) -> None:
     """Raise `UserError` if `make` can't make anything that would move."""
     if can_be_made(context, ob) and controls is Controls.BONES:
         return
@@ -57,7 +69,7 @@ def check(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls) 
         )
 
 
-def make(context: bpy.types.Context, ob: bpy.types.Object, controls: Controls, wanted: Sequence[Control]) -> list[Goal]:
+def make(context: Context, ob: Object, controls: Controls, wanted: Sequence[Control]) -> list[Goal]:
     """Make targets and poles for the chains of an armature object.
 
     Making bones takes the armature through Edit Mode, so pose bones have to be looked up again.
@@ -77,7 +89,7 @@ def is_needed(goal: Goal) -> bool:
     if is_moved(goal) or followers(goal.ob, goal.bone):
         return True
     if not goal.is_bone:
-        places = (bpy.types.Collection, bpy.types.Scene, bpy.types.Screen, bpy.types.WorkSpace, bpy.types.WindowManager)
+        places = (bpy.types.Collection, Scene, Screen, WorkSpace, WindowManager)
         return any(not isinstance(user, places) for user in users_of(goal.ob))
     if goal.holder.children or any(o.parent == goal.ob and o.parent_bone == goal.bone for o in bpy.data.objects):
         return True
@@ -97,7 +109,7 @@ def is_moved(goal: Goal) -> bool:
     return data is not None and bool(data.action or data.nla_tracks or data.drivers)
 
 
-def is_free(goal: Goal, rig: bpy.types.Object) -> bool:
+def is_free(goal: Goal, rig: Object) -> bool:
     """Return whether only the user, and the body of the armature, move a target or pole that was made."""
     return not is_moved(goal) and (goal.is_bone or goal.ob.parent in (None, rig))
 
@@ -113,9 +125,9 @@ def place(goal: Goal, world: Vector) -> None:
     own.matrix = moved
 
 
-def delete(context: bpy.types.Context, goals: Iterable[Goal]) -> None:
+def delete(context: Context, goals: Iterable[Goal]) -> None:
     """Delete targets and poles, and the collection made for them if it ends up empty."""
-    bones: dict[bpy.types.Object, list[str]] = {}
+    bones: dict[Object, list[str]] = {}
     for goal in goals:
         ob = goal.ob
         if goal.is_bone:
@@ -133,19 +145,19 @@ def delete(context: bpy.types.Context, goals: Iterable[Goal]) -> None:
 # ---- empties and their collection
 
 
-def made_collection(ob: bpy.types.Object) -> bpy.types.Collection | None:
+def made_collection(ob: Object) -> bpy.types.Collection | None:
     """Return the collection made for the targets and poles of an armature: the one that holds some of its own."""
     goals = (goal.ob for tip in tips(ob) for goal in goals_of(tip) if owner_of(goal.ob, goal.bone) == ob)
     found = (collection for goal in goals for collection in goal.users_collection)
     return next((collection for collection in found if has_mark(collection, MADE) and collection.is_editable), None)
 
 
-def _layer_of(context: bpy.types.Context, collection: bpy.types.Collection) -> bpy.types.LayerCollection | None:
+def _layer_of(context: Context, collection: bpy.types.Collection) -> LayerCollection | None:
     layers = all_layers(context.view_layer.layer_collection)
     return next((layer for layer in layers if layer.collection == collection), None)
 
 
-def _home(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.Collection:
+def _home(context: Context, ob: Object) -> bpy.types.Collection:
     """Return the collection that holds an armature, so that whoever links it into another file gets the targets too.
 
     The Scene Collection counts only if no other is in use here and can be changed.
@@ -159,7 +171,7 @@ def _home(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.Collect
     return own.collection
 
 
-def collection_of(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types.Collection:
+def collection_of(context: Context, ob: Object) -> bpy.types.Collection:
     """Return the collection for an armature's targets and poles, making it beside the armature if needed."""
     collection = made_collection(ob)
     if collection is None:
@@ -170,9 +182,7 @@ def collection_of(context: bpy.types.Context, ob: bpy.types.Object) -> bpy.types
     return collection
 
 
-def _empty(
-    context: bpy.types.Context, ob: bpy.types.Object, wanted: Control, collection: bpy.types.Collection
-) -> bpy.types.Object:
+def _empty(context: Context, ob: Object, wanted: Control, collection: bpy.types.Collection) -> Object:
     empty = bpy.data.objects.new(wanted.name, None)
     mark(empty, ob)
     empty.empty_display_type = wanted.shape
@@ -181,12 +191,12 @@ def _empty(
     empty.matrix_basis = wanted.world
     collection.objects.link(empty)
     space = context.space_data
-    if isinstance(space, bpy.types.SpaceView3D) and space.local_view is not None:
+    if isinstance(space, SpaceView3D) and space.local_view is not None:
         empty.local_view_set(space, True)
     return empty
 
 
-def parent_bone_of(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> str:
+def parent_bone_of(ob: Object, bones: list[PoseBone]) -> str:
     """Return the bone that carries a chain, whose bones are given root first; empty if nothing is above the chain."""
     figure = Figure.of(ob)
     index = {name: i for i, name in enumerate(figure.names)}
@@ -195,7 +205,7 @@ def parent_bone_of(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> str
     return "" if parent_bone is None else figure.names[parent_bone]
 
 
-def attach(ob: bpy.types.Object, parent_bone: str, pole: bpy.types.Object) -> None:
+def attach(ob: Object, parent_bone: str, pole: Object) -> None:
     """Parent an object to a bone without moving it."""
     bone = ob.pose.bones[parent_bone]
     pole.parent, pole.parent_type, pole.parent_bone = ob, "BONE", parent_bone
@@ -203,7 +213,7 @@ def attach(ob: bpy.types.Object, parent_bone: str, pole: bpy.types.Object) -> No
     pole.matrix_parent_inverse = (ob.matrix_world @ tail).inverted_safe()
 
 
-def _solved_with(ob: bpy.types.Object, bones: set[str]) -> set[str]:
+def _solved_with(ob: Object, bones: set[str]) -> set[str]:
     """Return the bones of all chains that share bones with these, directly or through other chains."""
     chains = [{bone.name for bone in chain_bones(tip)} for tip in tips(ob)]
     found = set(bones)
@@ -242,7 +252,7 @@ class Control(NamedTuple):
     """The bone it is parented to; empty for no parent."""
 
 
-def can_be_made(context: bpy.types.Context, ob: bpy.types.Object) -> bool:
+def can_be_made(context: Context, ob: Object) -> bool:
     """Return whether bones can be added to an armature object.
 
     Not if it is linked, overridden, hidden here, or shares its data with other objects.
@@ -253,7 +263,7 @@ def can_be_made(context: bpy.types.Context, ob: bpy.types.Object) -> bool:
     return bool(is_own and Presence(context.view_layer).evaluates(ob) and ob.visible_get(view_layer=context.view_layer))
 
 
-def add_bones(context: bpy.types.Context, ob: bpy.types.Object, wanted: Sequence[Control]) -> list[str]:
+def add_bones(context: Context, ob: Object, wanted: Sequence[Control]) -> list[str]:
     """Add control bones at places in world space; return their names."""
     to_object = inverse_of_one(matrix_array(ob.matrix_world))
     scale = float(size_of(to_object))
@@ -286,7 +296,7 @@ def add_bones(context: bpy.types.Context, ob: bpy.types.Object, wanted: Sequence
     return names
 
 
-def image_of(ob: bpy.types.Object, name: str, world: Matrix) -> Control:
+def image_of(ob: Object, name: str, world: Matrix) -> Control:
     """Return the mirrored counterpart of a control bone, at a place in world space."""
     bone = ob.pose.bones[name]
     scale = float(size_of(matrix_array(ob.matrix_world)))
@@ -297,7 +307,7 @@ def image_of(ob: bpy.types.Object, name: str, world: Matrix) -> Control:
     return Control(bpy.utils.flip_name(name), world, "CUBE" if is_box else "SPHERE", size, parent_bone)
 
 
-def dress(bone: bpy.types.PoseBone, up: Floats, size: float, along: float = 0.0) -> None:
+def dress(bone: PoseBone, up: Floats, size: float, along: float = 0.0) -> None:
     """Make a bone easy to see and to click as it is: a circle around it, and a color.
 
     A bone that has a shape already keeps it.
@@ -320,13 +330,13 @@ def dress(bone: bpy.types.PoseBone, up: Floats, size: float, along: float = 0.0)
     bone.bone.show_wire = True
 
 
-def dressed(ob: bpy.types.Object) -> list[str]:
+def dressed(ob: Object) -> list[str]:
     """Return the bones that show the circle of `dress`."""
     circle = _circle_shape()
     return [bone.name for bone in ob.pose.bones if circle is not None and bone.custom_shape == circle]
 
 
-def undress(ob: bpy.types.Object) -> None:
+def undress(ob: Object) -> None:
     """Take the shapes and colors of `dress` off again."""
     for name in dressed(ob):
         bone = ob.pose.bones[name]
@@ -337,11 +347,11 @@ def undress(ob: bpy.types.Object) -> None:
     _forget([_circle_shape()])
 
 
-def _circle_shape() -> bpy.types.Object | None:
+def _circle_shape() -> Object | None:
     return own_object(SHAPE.format(kind="Circle"))
 
 
-def remove_bones(context: bpy.types.Context, ob: bpy.types.Object, names: Collection[str]) -> None:
+def remove_bones(context: Context, ob: Object, names: Collection[str]) -> None:
     """Remove control bones, with their collection and shapes if nothing else uses them."""
     shapes = {ob.pose.bones[name].custom_shape for name in names}
     with editing(context, ob) as bones:
@@ -354,7 +364,7 @@ def remove_bones(context: bpy.types.Context, ob: bpy.types.Object, names: Collec
     context.view_layer.update()
 
 
-def _forget(shapes: Iterable[bpy.types.Object | None]) -> None:
+def _forget(shapes: Iterable[Object | None]) -> None:
     """Delete shapes that were made here and that no bone shows any more."""
     for shape in shapes:
         if shape is not None and has_mark(shape, MADE) and not shape.users:
@@ -364,7 +374,7 @@ def _forget(shapes: Iterable[bpy.types.Object | None]) -> None:
 
 
 @contextmanager
-def editing(context: bpy.types.Context, ob: bpy.types.Object) -> Iterator[bpy.types.ArmatureEditBones]:
+def editing(context: Context, ob: Object) -> Iterator[ArmatureEditBones]:
     """Yield the edit bones of an armature object; everything selected keeps its mode, and the active object stays."""
     with keeping_modes(context):
         _enter("EDIT", [ob], context)
@@ -372,7 +382,7 @@ def editing(context: bpy.types.Context, ob: bpy.types.Object) -> Iterator[bpy.ty
 
 
 @contextmanager
-def keeping_modes(context: bpy.types.Context) -> Iterator[None]:
+def keeping_modes(context: Context) -> Iterator[None]:
     """Put back the modes of all objects of a view layer, the selection and the active object afterwards."""
     objects = context.view_layer.objects
     active = objects.active
@@ -392,7 +402,7 @@ def keeping_modes(context: bpy.types.Context) -> Iterator[None]:
         objects.active = active
 
 
-def _enter(mode: Value, obs: Sequence[bpy.types.Object], context: bpy.types.Context) -> None:
+def _enter(mode: Value, obs: Sequence[Object], context: Context) -> None:
     """Switch these objects, and no others, to a mode. Blender takes all that are selected along."""
     objects = context.view_layer.objects
     for own in objects:
@@ -401,7 +411,7 @@ def _enter(mode: Value, obs: Sequence[bpy.types.Object], context: bpy.types.Cont
     bpy.ops.object.mode_set(mode=mode)
 
 
-def _shape(kind: str) -> bpy.types.Object:
+def _shape(kind: str) -> Object:
     """Return an object that shows a control bone: a wire around its head, one unit long."""
     name = SHAPE.format(kind=kind.title())
     found = own_object(name)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import bpy
 import numpy as np
+from bpy.types import Context, Object, PoseBone
 from mathutils import Matrix, Quaternion
 
 from ..core.chain_settings import IKAddonChain
@@ -24,7 +25,7 @@ ALIGNED = np.cos(np.radians(1.0))
 """Axes are the same if the cosine between their directions is at least this."""
 AXES = "xyz"
 
-_Pair = tuple[bpy.types.PoseBone, bpy.types.PoseBone]
+_Pair = tuple[PoseBone, PoseBone]
 """A bone and its mirror image."""
 
 
@@ -32,7 +33,7 @@ _Pair = tuple[bpy.types.PoseBone, bpy.types.PoseBone]
 class _Image:
     """A target or pole of the mirrored chain."""
 
-    source: bpy.types.Object | None
+    source: Object | None
     """The target or pole of the chain that is mirrored."""
     bone: str
     """The bone on the other side."""
@@ -40,11 +41,11 @@ class _Image:
     """Name of the object on the other side; empty if it is the same object."""
     world: Matrix | None
     """World matrix of that object, or of the bone; None if nothing is placed."""
-    own: bpy.types.Object | None = None
+    own: Object | None = None
     """That object, if the other side has it already."""
 
 
-def mirror_chain(context: bpy.types.Context, tip: bpy.types.PoseBone) -> tuple[bpy.types.PoseBone, list[str]]:
+def mirror_chain(context: Context, tip: PoseBone) -> tuple[PoseBone, list[str]]:
     """Put the mirror image of the chain on `tip` on the bones of the other side.
 
     A chain that is already there gets the settings and keeps the target and pole that it has; those that Add Chain made
@@ -94,7 +95,7 @@ def mirror_chain(context: bpy.types.Context, tip: bpy.types.PoseBone) -> tuple[b
     return other, remarks
 
 
-def _other_tip(tip: bpy.types.PoseBone) -> bpy.types.PoseBone:
+def _other_tip(tip: PoseBone) -> PoseBone:
     ob, name = tip.id_data, bpy.utils.flip_name(tip.name)
     if name == tip.name:
         raise UserError(
@@ -109,10 +110,10 @@ def _other_tip(tip: bpy.types.PoseBone) -> bpy.types.PoseBone:
 class _Sides:
     """A chain, and the bones of the other side that get its mirror image."""
 
-    context: bpy.types.Context
-    ob: bpy.types.Object
-    tip: bpy.types.PoseBone
-    other: bpy.types.PoseBone
+    context: Context
+    ob: Object
+    tip: PoseBone
+    other: PoseBone
     """The tip of the mirrored chain."""
 
     # ---- bones
@@ -191,7 +192,7 @@ class _Sides:
         name = self._flipped_name(source.name, role)
         return _Image(source, "", name, world, self._already_there(role, source, name))
 
-    def _image_of_bone(self, role: str, source: bpy.types.Object, bone: str) -> _Image:
+    def _image_of_bone(self, role: str, source: Object, bone: str) -> _Image:
         ob, flipped = self.ob, bpy.utils.flip_name(bone)
         if flipped not in source.pose.bones and not self._lacks_control(role):
             raise UserError(
@@ -219,7 +220,7 @@ class _Sides:
         own = Goal(goal, name if Goal(goal, name).is_bone else "")
         return None if own in replaced or own.is_made else _Image(goal, own.bone, "", Matrix(), goal)
 
-    def _already_there(self, role: str, source: bpy.types.Object, name: str) -> bpy.types.Object | None:
+    def _already_there(self, role: str, source: Object, name: str) -> Object | None:
         """Return the target or pole made for the other side: the one that it has, or one that nobody follows now."""
         goal, bone = goal_of(chain_of(self.other), role)
         left = own_object(name)
@@ -237,7 +238,7 @@ class _Sides:
         flipped = bpy.utils.flip_name(name)
         return flipped if flipped != name else f"IK {role.title()} {self.other.name}"
 
-    def place(self, goal: _Image, remarks: list[str]) -> bpy.types.Object | None:
+    def place(self, goal: _Image, remarks: list[str]) -> Object | None:
         """Return the object of a goal and place it, unless it is the user's or animated; a remark then says so."""
         ob, view_layer = self.ob, self.context.view_layer
         if goal.world is None:
@@ -257,7 +258,7 @@ class _Sides:
         return found
 
 
-def _mirrored_offset(chain: IKAddonChain, end: bpy.types.PoseBone, image: bpy.types.PoseBone) -> Quaternion:
+def _mirrored_offset(chain: IKAddonChain, end: PoseBone, image: PoseBone) -> Quaternion:
     """Return the end offset of the mirrored chain, relative to its target, a mirrored object or bone."""
     of_target = np.diag(ACROSS)
     if chain.target is not None and chain.target.type == "ARMATURE" and chain.target_bone:
@@ -267,7 +268,7 @@ def _mirrored_offset(chain: IKAddonChain, end: bpy.types.PoseBone, image: bpy.ty
     return Matrix((of_target @ offset @ across_bones(end.bone, image.bone).T).tolist()).to_quaternion()
 
 
-def _mirror_limits(bone: bpy.types.PoseBone, image: bpy.types.PoseBone) -> str:
+def _mirror_limits(bone: PoseBone, image: PoseBone) -> str:
     """Copy the mirrored IK limits, locks and stiffness of a bone to its image; return what is only approximate."""
     axes = -across_bones(bone.bone, image.bone)
     found = np.argmax(np.abs(axes), axis=1)
@@ -289,7 +290,7 @@ def _mirror_limits(bone: bpy.types.PoseBone, image: bpy.types.PoseBone) -> str:
     return ""
 
 
-def _copy(ob: bpy.types.Object, goal: _Image) -> bpy.types.Object:
+def _copy(ob: Object, goal: _Image) -> Object:
     """Copy a target of an armature without its animation and constraints, attached to the bone of the other side."""
     copy = goal.source.copy()
     copy.name = goal.name

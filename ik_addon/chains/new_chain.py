@@ -7,6 +7,7 @@ from itertools import filterfalse
 
 import bpy
 import numpy as np
+from bpy.types import Collection, Context, Object, PoseBone, ViewLayer
 from mathutils import Matrix, Vector
 
 from ..anatomy import limbs
@@ -57,7 +58,7 @@ def label_of(tip: str) -> str:
     return f"{bare}.{'L' if side > 0 else 'R'}"
 
 
-def why_unusable(tip: bpy.types.PoseBone) -> str:
+def why_unusable(tip: PoseBone) -> str:
     """Say why a chain can't be used; empty if it can. A file made by hand may hold any value."""
     for _name, label in unusable(chain_of(tip)):
         return say(
@@ -69,13 +70,13 @@ def why_unusable(tip: bpy.types.PoseBone) -> str:
 
 
 def add_chain(
-    context: bpy.types.Context,
-    tip: bpy.types.PoseBone,
+    context: Context,
+    tip: PoseBone,
     length: int,
     with_pole: bool,
     controls: Controls = Controls.EMPTIES,
     with_body: bool = False,
-) -> list[bpy.types.PoseBone]:
+) -> list[PoseBone]:
     """Put a chain on `tip` that keeps the current pose; return its bones, root first.
 
     The target is made at the tip, or at the hand or foot below it, which then turns with the target. If that bone is
@@ -140,9 +141,7 @@ def add_chain(
     return bones
 
 
-def target_control(
-    seen: bpy.types.Object, tip: bpy.types.PoseBone, limb: Limb, turned: bpy.types.PoseBone, axes: Floats
-) -> Control:
+def target_control(seen: Object, tip: PoseBone, limb: Limb, turned: PoseBone, axes: Floats) -> Control:
     """Return the target to make for a chain on `tip`, so that solving moves nothing.
 
     Args:
@@ -159,7 +158,7 @@ def target_control(
     return Control(f"{PREFIX}{label_of(tip.name)}", Matrix.LocRotScale(place, turn, None), "CUBE", size)
 
 
-def set_bend_side(context: bpy.types.Context, tip: bpy.types.PoseBone, side: Floats) -> list[str]:
+def set_bend_side(context: Context, tip: PoseBone, side: Floats) -> list[str]:
     """Store the side (3,) to which the chain on `tip` bends and move its pole there; return remarks on what opposes it.
 
     Raises:
@@ -170,7 +169,7 @@ def set_bend_side(context: bpy.types.Context, tip: bpy.types.PoseBone, side: Flo
     return remarks
 
 
-def _turn_to(tip: bpy.types.PoseBone, side: Floats, evaluated: bpy.types.Object) -> list[str]:
+def _turn_to(tip: PoseBone, side: Floats, evaluated: Object) -> list[str]:
     """Do the work of `set_bend_side` for a pose that is already evaluated."""
     ob, chain, bones = tip.id_data, chain_of(tip), chains.bending_bones(tip)
     limb = _limb(evaluated, bones, chains.bending_end(tip))
@@ -213,7 +212,7 @@ def _rotation_switched(chain: IKAddonChain) -> None:
 # ---- checks, before anything is made
 
 
-def check_world(ob: bpy.types.Object, world: Matrix) -> None:
+def check_world(ob: Object, world: Matrix) -> None:
     """Raise UserError if positions can't be converted to the space of an object with this world matrix."""
     matrix = matrix_array(world)
     if not np.isfinite(matrix).all():
@@ -226,7 +225,7 @@ def check_world(ob: bpy.types.Object, world: Matrix) -> None:
         raise UserError("The armature is too far from the world's origin, or scaled too much, to place a target")
 
 
-def size_of(tip: bpy.types.PoseBone, limb: Limb, world: Matrix) -> float:
+def size_of(tip: PoseBone, limb: Limb, world: Matrix) -> float:
     """Return the length in world space to which controls are proportional.
 
     It is that of the tip bone at rest, so that controls of a hidden bone can be seen; on the last, short bone of a long
@@ -238,7 +237,7 @@ def size_of(tip: bpy.types.PoseBone, limb: Limb, world: Matrix) -> float:
 # ---- the limb, its target and its pole
 
 
-def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone], end: bpy.types.PoseBone | None) -> Limb:
+def _limb(ob: Object, bones: list[PoseBone], end: PoseBone | None) -> Limb:
     """Read bones, and the position of an end bone below them, from the evaluated armature object."""
     posed = [ob.pose.bones[bone.name] for bone in bones]
     last = posed[-1].tail if end is None else ob.pose.bones[end.name].head
@@ -260,7 +259,7 @@ def _limb(ob: bpy.types.Object, bones: list[bpy.types.PoseBone], end: bpy.types.
     return limb
 
 
-def _middle(limb: Limb, bones: list[bpy.types.PoseBone]) -> int | None:
+def _middle(limb: Limb, bones: list[PoseBone]) -> int | None:
     """Return the index of the joint at which the lower half of a limb, arm or leg begins; None if bones are neither."""
     if limb.middle is not None:
         return limb.middle
@@ -310,7 +309,7 @@ LISTENERS = ((chain_settings.on_rotation_switched, _rotation_switched),)
 # ---- other targets: for a chain that can't use its own, or an armature that was copied without them
 
 
-def make_target(context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+def make_target(context: Context, tip: PoseBone) -> None:
     """Give the chain on `tip` an empty as its target, where the tip is now and oriented so that no bone turns.
 
     Raises:
@@ -325,7 +324,7 @@ def make_target(context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
     follow(tip, *make_controls.make(context, ob, Controls.EMPTIES, [wanted]))
 
 
-def make_own(context: bpy.types.Context, ob: bpy.types.Object) -> None:
+def make_own(context: Context, ob: Object) -> None:
     """Give the chains of an armature copies of all targets and poles that belong to another one, with their animation.
 
     A copy that is not animated is where the other one is as seen from the other armature.
@@ -346,9 +345,7 @@ def make_own(context: bpy.types.Context, ob: bpy.types.Object) -> None:
     context.view_layer.update()
 
 
-def _copy(
-    ob: bpy.types.Object, source: bpy.types.Object, other: bpy.types.Object, collection: bpy.types.Collection
-) -> bpy.types.Object:
+def _copy(ob: Object, source: Object, other: Object, collection: Collection) -> Object:
     """Return a copy in a collection of an empty that belongs to another armature, for this one."""
     copy = source.copy()
     mark(copy, ob)
@@ -367,7 +364,7 @@ def _copy(
     return copy
 
 
-def left_for(tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Goal | None:
+def left_for(tip: PoseBone, view_layer: ViewLayer) -> Goal | None:
     """Return the target that Add Chain made for the chain on `tip`, if no chain follows it now.
 
     It is named after the tip. If the tip was renamed since, it is the nearest one of the armature that is named after
@@ -393,7 +390,7 @@ def left_for(tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Goal |
     return min(stray, key=lambda goal: (goal.world(view_layer.depsgraph).translation - place).length, default=None)
 
 
-def follow(tip: bpy.types.PoseBone, goal: Goal) -> None:
+def follow(tip: PoseBone, goal: Goal) -> None:
     """Have the chain on `tip` follow an object or bone."""
     chain = chain_of(tip)
     chain.target, chain.target_bone = goal.ob, goal.bone

@@ -14,6 +14,7 @@ from pathlib import Path
 import bpy
 import numpy as np
 from bpy import props
+from bpy.types import Context, PoseBone, PropertyGroup
 
 from ..anatomy import chain_ends, limbs
 from ..anatomy.figure import Figure
@@ -55,7 +56,7 @@ def _ways() -> Declared:
     return props.EnumProperty(items=items, options={"ENUM_FLAG"}, default=set())
 
 
-class IKAddonJoint(bpy.types.PropertyGroup):
+class IKAddonJoint(PropertyGroup):
     """How far one joint may turn, and how willingly. Nobody sees these settings, so they have no tooltips."""
 
     from_straight: props.BoolProperty()
@@ -74,7 +75,7 @@ class IKAddonJoint(bpy.types.PropertyGroup):
     """Stiffness of bend, side and twist."""
 
 
-class IKAddonProfile(bpy.types.PropertyGroup):
+class IKAddonProfile(PropertyGroup):
     """The settings in a preset file; only those that the file sets are applied."""
 
     joints: props.CollectionProperty(type=IKAddonJoint)
@@ -104,7 +105,7 @@ def unregister() -> None:
     del bpy.types.WindowManager.ik_addon_profile
 
 
-def profile_of(context: bpy.types.Context) -> IKAddonProfile:
+def profile_of(context: Context) -> IKAddonProfile:
     """Return the profile that preset files set and are written from."""
     return context.window_manager.ik_addon_profile
 
@@ -135,7 +136,7 @@ class _Axes:
     """Angle in radians between the bone and its segment; 0 if that has no length."""
 
 
-def apply(profile: IKAddonProfile, bones: Sequence[bpy.types.PoseBone]) -> list[str]:
+def apply(profile: IKAddonProfile, bones: Sequence[PoseBone]) -> list[str]:
     """Apply the limits of a profile to bones, root first, and its settings if they are a chain.
 
     Returns:
@@ -179,7 +180,7 @@ def apply(profile: IKAddonProfile, bones: Sequence[bpy.types.PoseBone]) -> list[
     ]
 
 
-def _places(bones: Sequence[bpy.types.PoseBone], count: int, spread: bool) -> list[int | None]:
+def _places(bones: Sequence[PoseBone], count: int, spread: bool) -> list[int | None]:
     """Return the index of the profile's joint for each bone of a chain; None for a bone that stays as it is."""
     if spread:
         last = max(len(bones) - 1, 1)
@@ -197,7 +198,7 @@ def _places(bones: Sequence[bpy.types.PoseBone], count: int, spread: bool) -> li
     return [None if i < above else min(i - above, count - 1) for i in range(len(bones))]
 
 
-def axes_of_chain(bones: Sequence[bpy.types.PoseBone], hinged: Sequence[int], side: Floats) -> list[_Axes]:
+def axes_of_chain(bones: Sequence[PoseBone], hinged: Sequence[int], side: Floats) -> list[_Axes]:
     """Return the axes of the bones of a chain, root first.
 
     Args:
@@ -250,7 +251,7 @@ def _angle(before: Floats, after: Floats, axis: Floats) -> float:
     return math.atan2(float(np.cross(before, after) @ axis), float(before @ after))
 
 
-def _set_limits(bone: bpy.types.PoseBone, joint: IKAddonJoint, axes: _Axes) -> None:
+def _set_limits(bone: PoseBone, joint: IKAddonJoint, axes: _Axes) -> None:
     for i, way in enumerate(WAYS):
         letter, sign = axes.letters[i], axes.signs[i]
         offset = axes.rest if way == "bend" and joint.from_straight else 0.0
@@ -265,7 +266,7 @@ def _set_limits(bone: bpy.types.PoseBone, joint: IKAddonJoint, axes: _Axes) -> N
 # ---- a chain as a profile
 
 
-def take(profile: IKAddonProfile, tip: bpy.types.PoseBone) -> None:
+def take(profile: IKAddonProfile, tip: PoseBone) -> None:
     """Set a profile from the chain on `tip`, with a joint for each bone."""
     clear(profile)
     chain, bones = chain_of(tip), chain_bones(tip)
@@ -398,7 +399,7 @@ ROUNDING = 1e-5
 OUTWARD = np.array([-1.0, 1.0])
 
 
-def exceeded(tip: bpy.types.PoseBone) -> dict[bpy.types.PoseBone, Floats]:
+def exceeded(tip: PoseBone) -> dict[PoseBone, Floats]:
     """Return limits (3, 2) that hold the animation, as in `ranges_of`, for the bones that it turns beyond theirs.
 
     They are infinite for bones that it turns far beyond them.
@@ -430,7 +431,7 @@ def _lacking(ranges: Floats, turns: Floats) -> Floats:
     return grown
 
 
-def fit(limits: Mapping[bpy.types.PoseBone, Floats]) -> None:
+def fit(limits: Mapping[PoseBone, Floats]) -> None:
     """Give joints these limits (3, 2), and none where they are infinite."""
     for bone, ranges in limits.items():
         for axis, (low, high) in zip("xzy", ranges.tolist(), strict=True):

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection
 
-import bpy
 import numpy as np
+from bpy.types import Context, Object, PoseBone, ViewLayer
 
 from ..core import channels, fk_store
 from ..core.settings import chain_of, object_of, reset
@@ -15,7 +15,7 @@ from ..rig.read import fcurves
 from . import make_controls
 
 
-def remove_chain(context: bpy.types.Context, tip: bpy.types.PoseBone, remove_goals: bool) -> list[str]:
+def remove_chain(context: Context, tip: PoseBone, remove_goals: bool) -> list[str]:
     """Remove the chain from `tip` and put its bones back into their FK pose.
 
     The target and the pole are deleted if Add Chain made them and nothing else needs them: no other chains,
@@ -49,9 +49,7 @@ def remove_chain(context: bpy.types.Context, tip: bpy.types.PoseBone, remove_goa
     return sorted(goal.name for goal in kept)
 
 
-def restore_pose(
-    ob: bpy.types.Object, view_layer: bpy.types.ViewLayer, only: list[bpy.types.PoseBone] | None = None
-) -> int:
+def restore_pose(ob: Object, view_layer: ViewLayer, only: list[PoseBone] | None = None) -> int:
     """Put the bones of chains back into their FK pose and turn Live off; return the number of bones.
 
     Args:
@@ -72,7 +70,7 @@ def restore_pose(
     return len(bones)
 
 
-def evaluate_animation(ob: bpy.types.Object, bones: Collection[int], view_layer: bpy.types.ViewLayer) -> None:
+def evaluate_animation(ob: Object, bones: Collection[int], view_layer: ViewLayer) -> None:
     """Set the animated channels of these bones to their values on the current frame; leave all other bones alone."""
     if not bones or not is_animated(ob):
         return

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import bpy
 import numpy as np
+from bpy.types import Object, PoseBone
 
 from ..anatomy.figure import Figure
 from ..bake import BakeReport, baking, selection, skeleton
@@ -47,7 +48,7 @@ NAME = "ik_bake"
 class Done:
     """An armature that was baked."""
 
-    ob: bpy.types.Object
+    ob: Object
     bake: BakeReport
     plant: Planted | None = None
     skeleton: skeleton.Made | None = None
@@ -142,21 +143,21 @@ class _Work:
         """Return the frames (F,) as times of actions."""
         return time_scale(bpy.context.scene) * np.array(self._frames(), dtype=np.float64)
 
-    def _legs(self) -> list[bpy.types.PoseBone]:
+    def _legs(self) -> list[PoseBone]:
         """Return the tip bones whose chains are on legs."""
         figure = Figure.of(self.job.ob)
         return [bone for tip in self.job.tips if is_of_leg(figure, bone := self.job.ob.pose.bones[tip])]
 
-    def _recorded(self, legs: list[bpy.types.PoseBone]) -> Tracks:
+    def _recorded(self, legs: list[PoseBone]) -> Tracks:
         """Return the motion of legs before the bake: in FK if their targets get their first keys by planting."""
         is_fresh = self.options.plant and any(map(_is_loose, legs))
         with snap.in_fk(bpy.context, self.job.ob, legs) if is_fresh else nullcontext():
             return self._tracks(legs)
 
-    def _tracks(self, legs: list[bpy.types.PoseBone]) -> Tracks:
+    def _tracks(self, legs: list[PoseBone]) -> Tracks:
         return self._run(plots.sample(bpy.context, self.job.ob, legs, self._frames()))
 
-    def _planted(self, legs: list[bpy.types.PoseBone], how: Options) -> Planted:
+    def _planted(self, legs: list[PoseBone], how: Options) -> Planted:
         """Find contacts of legs where there are none, and make the feet hold them.
 
         Existing contacts of a leg on these frames and existing keys of targets stay as they are. If the target of a leg
@@ -247,11 +248,11 @@ def _exports(export: Output | None, options: argparse.Namespace, done: Sequence[
     return [] if export is None else [(export, partial(outputs.export, kind=options.export, made=made))]
 
 
-def _object(name: str | None, use: str) -> bpy.types.Object | None:
+def _object(name: str | None, use: str) -> Object | None:
     """Return the object of that name in the view layer, or None; `use` says in the error what it is for."""
     if name is None:
         return None
-    found: bpy.types.Object | None = bpy.context.view_layer.objects.get(name)
+    found: Object | None = bpy.context.view_layer.objects.get(name)
     if found is None:
         raise CommandError(f"There is no object '{name}' in the view layer for {use}")
     return found
@@ -268,7 +269,7 @@ def _report(files: Files, done: list[Done], left_out: Sequence[LeftOut]) -> Json
     }
 
 
-def _is_loose(tip: bpy.types.PoseBone) -> bool:
+def _is_loose(tip: PoseBone) -> bool:
     """Return whether a chain has a target without keys."""
     target = target_of(tip)
     return target is not None and not target.is_keyed
@@ -280,7 +281,7 @@ def _is_loose(tip: bpy.types.PoseBone) -> bool:
 class Job(NamedTuple):
     """The chains to bake of an armature."""
 
-    ob: bpy.types.Object
+    ob: Object
     tips: list[str]
     """Names of the tip bones of the chains."""
 
@@ -288,7 +289,7 @@ class Job(NamedTuple):
 class LeftOut(NamedTuple):
     """An armature that is not baked."""
 
-    ob: bpy.types.Object
+    ob: Object
     reason: str
 
 
@@ -330,7 +331,7 @@ def _why_unreadable(job: Job) -> str:
     return next(filter(None, map(_why_unread, (job.ob, *goals))), "")
 
 
-def _why_unread(ob: bpy.types.Object) -> str:
+def _why_unread(ob: Object) -> str:
     """Say if Blender put a placeholder in the place of a linked object, or of what an override was made from.
 
     A placeholder has no animation, and an armature's has no bones.
@@ -346,7 +347,7 @@ def _why_unread(ob: bpy.types.Object) -> str:
     return ""
 
 
-def _armatures(options: argparse.Namespace) -> list[bpy.types.Object]:
+def _armatures(options: argparse.Namespace) -> list[Object]:
     """Return the armatures of the scene, or those named by the options."""
     if not options.armature:
         return _armatures_of_scene()
@@ -354,11 +355,11 @@ def _armatures(options: argparse.Namespace) -> list[bpy.types.Object]:
     return [ob for ob in _armatures_of_scene() if ob in chosen]
 
 
-def _armatures_of_scene() -> list[bpy.types.Object]:
+def _armatures_of_scene() -> list[Object]:
     return [ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE"]
 
 
-def _named(name: str) -> bpy.types.Object:
+def _named(name: str) -> Object:
     """Return the armature of this name, which for a linked one may include its library to distinguish it.
 
     Raises:
@@ -374,17 +375,17 @@ def _named(name: str) -> bpy.types.Object:
     raise CommandError(f"The scene '{bpy.context.scene.name}' has no armature '{name}'. It has {known}")
 
 
-def _chosen_tips(ob: bpy.types.Object, options: argparse.Namespace) -> list[str]:
+def _chosen_tips(ob: Object, options: argparse.Namespace) -> list[str]:
     if options.chains is None:
         return [tip.name for tip in tips(ob) if chain_of(tip).enabled]
     return [tip.name for tip in tips(ob) if tip.name in options.chains]
 
 
-def _known(armatures: list[bpy.types.Object]) -> str:
+def _known(armatures: list[Object]) -> str:
     return ", ".join(f"'{tip.name}'" for ob in armatures for tip in tips(ob)) or "no bone"
 
 
-def _followed(ob: bpy.types.Object) -> set[int]:
+def _followed(ob: Object) -> set[int]:
     """Return the `session_uid` of the other armatures that this one or its goals are attached to."""
     parts = [Part(ob), *(Part(goal.ob, goal.bone) for tip in tips(ob) for goal in goals_of(tip))]
     return {carrier.armature for carrier in Sources().carriers(parts)} - {ob.session_uid}

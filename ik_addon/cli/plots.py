@@ -5,8 +5,8 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-import bpy
 import numpy as np
+from bpy.types import Context, Object, PoseBone
 
 from ..anatomy.body import root_of
 from ..anatomy.figure import Figure
@@ -37,7 +37,7 @@ class Tracks:
 
 
 def sample(
-    context: bpy.types.Context, ob: bpy.types.Object, legs: Sequence[bpy.types.PoseBone], frames: Sequence[int]
+    context: Context, ob: Object, legs: Sequence[PoseBone], frames: Sequence[int]
 ) -> Generator[float, None, Tracks]:
     """Play frames and sample legs and hips; yields progress (0 to 1)."""
     scene = context.scene

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-import bpy
 from bpy.props import (
     BoolProperty,
     EnumProperty,
@@ -20,6 +19,7 @@ from bpy.props import (
     PointerProperty,
     StringProperty,
 )
+from bpy.types import Context, Object, PropertyGroup
 
 from . import compat
 from .translation.sentences import CONTEXT
@@ -63,11 +63,11 @@ FOLDS = 32
 
 on_set: list[Callable[[Struct], None]] = []
 """Called with the settings of a bone when any of them is set."""
-on_chain_changed: list[Callable[[bpy.types.Object], None]] = []
+on_chain_changed: list[Callable[[Object], None]] = []
 """Called with the armature object when a setting changes that decides what is solved, or what a chain follows."""
 on_rotation_switched: list[Callable[[IKAddonChain], None]] = []
 """Called with the settings of a chain when Rotation is switched, before `on_chain_changed`."""
-on_pin_changed: list[Callable[[bpy.types.Object], None]] = []
+on_pin_changed: list[Callable[[Object], None]] = []
 """Called with the armature object when a bone is pinned or released."""
 _unheard = 0
 
@@ -95,12 +95,12 @@ def unheard() -> Iterator[None]:
         _unheard -= 1
 
 
-def _changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+def _changed(group: PropertyGroup, _context: Context) -> None:
     is_set(group)
     tell(on_chain_changed, group.id_data)
 
 
-def _rotation_switched(group: IKAddonChain, context: bpy.types.Context) -> None:
+def _rotation_switched(group: IKAddonChain, context: Context) -> None:
     """Only one of the tip and the end bone takes the target's orientation."""
     if group.use_rotation and group.use_end_rotation:
         group.use_end_rotation = False
@@ -108,18 +108,18 @@ def _rotation_switched(group: IKAddonChain, context: bpy.types.Context) -> None:
     _changed(group, context)
 
 
-def _end_rotation_switched(group: IKAddonChain, context: bpy.types.Context) -> None:
+def _end_rotation_switched(group: IKAddonChain, context: Context) -> None:
     if group.use_end_rotation and group.use_rotation:
         group.use_rotation = False
     _changed(group, context)
 
 
-def _pin_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+def _pin_changed(group: PropertyGroup, _context: Context) -> None:
     is_set(group)
     tell(on_pin_changed, group.id_data)
 
 
-def _number_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+def _number_changed(group: PropertyGroup, _context: Context) -> None:
     is_set(group)
     compat.tag(group.id_data)
 
@@ -158,7 +158,7 @@ def _goal_object(role: str, name: str, description: str) -> Declared:
     An armature that points to itself stays in the file when it is deleted: it has a user.
     """
 
-    def picked(group: bpy.types.PropertyGroup, context: bpy.types.Context) -> None:
+    def picked(group: PropertyGroup, context: Context) -> None:
         goal = getattr(group, f"{role}_object")
         if goal == group.id_data:
             group.property_unset(f"{role}_object")
@@ -166,15 +166,15 @@ def _goal_object(role: str, name: str, description: str) -> Declared:
             group.property_unset(f"{role}_bone")
         _changed(group, context)
 
-    own: Json = {"type": bpy.types.Object, "translation_context": CONTEXT, "update": picked}
+    own: Json = {"type": Object, "translation_context": CONTEXT, "update": picked}
     return _setting(PointerProperty, name, description, **own)
 
 
 def _goal(role: str) -> Declared:
     """Return the attribute for the object of the target or pole: without one, a bone belongs to the same armature."""
 
-    def get(chain: IKAddonChain) -> bpy.types.Object | None:
-        goal: bpy.types.Object | None = getattr(chain, f"{role}_object")
+    def get(chain: IKAddonChain) -> Object | None:
+        goal: Object | None = getattr(chain, f"{role}_object")
         return chain.id_data if goal is None and getattr(chain, f"{role}_bone") else goal
 
     return property(get, lambda chain, goal: setattr(chain, f"{role}_object", goal))
@@ -184,7 +184,7 @@ def _pivot(name: str, description: str) -> Declared:
     return _setting(FloatVectorProperty, name, description, size=3, subtype="XYZ", unit="LENGTH", update=is_set)
 
 
-class IKAddonFKStore(bpy.types.PropertyGroup):
+class IKAddonFKStore(PropertyGroup):
     """The FK store of a bone: its channels before the first solution was written into them."""
 
     stored: BoolProperty(**HIDDEN)
@@ -197,7 +197,7 @@ class IKAddonFKStore(bpy.types.PropertyGroup):
     """The channels as Solve IK wrote them. Where they differ from the current ones, the bone was moved by hand."""
 
 
-class IKAddonChain(bpy.types.PropertyGroup):
+class IKAddonChain(PropertyGroup):
     """An IK chain, stored on its tip bone."""
 
     resting: StringProperty(**HIDDEN)

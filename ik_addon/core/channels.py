@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import permutations
 
-import bpy
 import numpy as np
+from bpy.types import Object, PoseBone
 from mathutils import Euler, Matrix, Quaternion
 from numpy.typing import NDArray
 
@@ -50,14 +50,12 @@ def rotation_field(mode: str) -> str:
     return "rotation_axis_angle" if mode == "AXIS_ANGLE" else "rotation_euler"
 
 
-def is_finite(bone: bpy.types.PoseBone) -> bool:
+def is_finite(bone: PoseBone) -> bool:
     """Return whether all channels of a bone are finite numbers."""
     return all(math.isfinite(number) for field in FIELDS for number in getattr(bone, field))
 
 
-def read(
-    ob: bpy.types.Object, bones: Ints, names: Sequence[str] | None = None, fields: Collection[str] = FIELDS
-) -> Row:
+def read(ob: Object, bones: Ints, names: Sequence[str] | None = None, fields: Collection[str] = FIELDS) -> Row:
     """Read the channels (len(bones), 17) of the pose bones with these indices.
 
     Args:
@@ -80,21 +78,21 @@ def read(
     return rows
 
 
-def _some(ob: bpy.types.Object, bones: Ints, names: Sequence[str] | None) -> Iterator[bpy.types.PoseBone]:
+def _some(ob: Object, bones: Ints, names: Sequence[str] | None) -> Iterator[PoseBone]:
     """Yield the pose bones with these indices; those that were renamed since the names were read, too."""
     every = ob.pose.bones
     for bone in bones.tolist():
         yield (None if names is None else every.get(names[bone])) or every[bone]
 
 
-def _of_all(ob: bpy.types.Object, count: int, name: str) -> Row:
+def _of_all(ob: Object, count: int, name: str) -> Row:
     """Read a field (count, 3 or 4) of all pose bones."""
     values = np.empty((count, FIELDS[name].stop - FIELDS[name].start), dtype=np.float32)
     ob.pose.bones.foreach_get(name, values.ravel())
     return values
 
 
-def write(ob: bpy.types.Object, bones: Ints, rows: Row, current: Row | None = None) -> bool:
+def write(ob: Object, bones: Ints, rows: Row, current: Row | None = None) -> bool:
     """Set the channels of these bones where they differ; return whether any did.
 
     Args:
@@ -120,13 +118,13 @@ def write(ob: bpy.types.Object, bones: Ints, rows: Row, current: Row | None = No
     return True
 
 
-def tag(ob: bpy.types.Object, bone: int, name: str = "location") -> None:
+def tag(ob: Object, bone: int, name: str = "location") -> None:
     """Notify Blender of an edited channel, as an edit in the interface would; bulk assignments do not."""
     pose_bone = ob.pose.bones[bone]
     setattr(pose_bone, name, getattr(pose_bone, name)[:])
 
 
-def read_pose(ob: bpy.types.Object, bones: Ints, names: Sequence[str] | None = None) -> Floats:
+def read_pose(ob: Object, bones: Ints, names: Sequence[str] | None = None) -> Floats:
     """Read the pose matrices (len(bones), 4, 4) of these bones in armature space; `names` as in `read`."""
     pose_bones = ob.pose.bones
     if MANY * len(bones) < len(pose_bones if names is None else names):

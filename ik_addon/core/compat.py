@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from typing import Protocol
 
 import bpy
+from bpy.types import ID, Action, ActionGroup, AnimData, Depsgraph, FCurve, NlaTrack, Object, PoseBone
 
 from .untyped import Struct, Versioned, users_of
 
@@ -27,29 +28,29 @@ WHEEL_ICON = "MOUSE_MMB_SCROLL" if bpy.app.version >= (4, 3, 0) else "MOUSE_MMB"
 """Since 4.3, the mouse wheel has an icon of its own."""
 
 
-def is_visible(bone: bpy.types.PoseBone) -> bool:
+def is_visible(bone: PoseBone) -> bool:
     """Whether a bone is visible in Pose Mode."""
     collections = bone.bone.collections
     shown = not collections or any(collection.is_visible_effectively for collection in collections)
     return shown and not _selected(bone).hide
 
 
-def is_selected(bone: bpy.types.PoseBone) -> bool:
+def is_selected(bone: PoseBone) -> bool:
     """Whether a bone is selected in Pose Mode."""
     return _selected(bone).select
 
 
-def set_selected(bone: bpy.types.PoseBone, *, to: bool) -> None:
+def set_selected(bone: PoseBone, *, to: bool) -> None:
     """Select or deselect a bone in Pose Mode."""
     _selected(bone).select = to
 
 
-def _selected(bone: bpy.types.PoseBone) -> Struct:
+def _selected(bone: PoseBone) -> Struct:
     """Return what holds the selection of a bone, and whether it is hidden."""
     return bone if SELECTS_POSE_BONES else bone.bone
 
 
-def select_bone(bone: bpy.types.PoseBone, *, extend: bool = False) -> None:
+def select_bone(bone: PoseBone, *, extend: bool = False) -> None:
     """Select a bone and make it active; deselect all others of its armature object unless `extend` is set."""
     for other in bone.id_data.pose.bones:
         set_selected(other, to=other == bone or (extend and is_selected(other)))
@@ -63,24 +64,24 @@ class CurveOwner(Protocol):
     groups: Struct
 
 
-def curve_owner(ob: bpy.types.Object) -> CurveOwner | None:
+def curve_owner(ob: Object) -> CurveOwner | None:
     """Return the owner of the F-curves that animate an object, or None if there is none."""
     return curve_owner_of(ob.animation_data)
 
 
-def curves_of(ob: bpy.types.Object) -> Struct:
+def curves_of(ob: Object) -> Struct:
     """Return the F-curves that animate an object: Blender's collection of them, or an empty tuple."""
     owner = curve_owner(ob)
     return () if owner is None else owner.fcurves
 
 
-def find_curve(ob: bpy.types.Object, path: str, index: int = 0) -> bpy.types.FCurve | None:
+def find_curve(ob: Object, path: str, index: int = 0) -> FCurve | None:
     """Return the F-curve that animates a property of an object, or None."""
     owner = curve_owner(ob)
     return None if owner is None else owner.fcurves.find(path, index=index)
 
 
-def remove_curve(ob: bpy.types.Object, path: str) -> None:
+def remove_curve(ob: Object, path: str) -> None:
     """Remove the F-curve of a property of an object, if there is one."""
     curve = find_curve(ob, path)
     if curve is not None:
@@ -100,21 +101,21 @@ def curve_owner_of(user: Versioned) -> CurveOwner | None:
     return next((bag for bag in bags if bag is not None), None)
 
 
-def is_layered(action: bpy.types.Action) -> bool:
+def is_layered(action: Action) -> bool:
     """Whether an action has several layers or strips, which it can't before 4.4."""
     slotted: Versioned = action
     layers = slotted.layers if HAS_SLOTS else ()
     return len(layers) > 1 or any(len(layer.strips) > 1 for layer in layers)
 
 
-def is_muted(data: bpy.types.AnimData, curve: bpy.types.FCurve | None, group: bpy.types.ActionGroup | None) -> bool:
+def is_muted(data: AnimData, curve: FCurve | None, group: ActionGroup | None) -> bool:
     """Whether an F-curve in a group, either of which may not exist yet, is not evaluated because of a mute."""
     if curve is not None and curve.mute:
         return True
     return group is not None and group.mute and (MUTES_GROUPS or bool(evaluated_tracks(data)))
 
 
-def strips_of(tracks: Iterable[bpy.types.NlaTrack]) -> Iterator[Struct]:
+def strips_of(tracks: Iterable[NlaTrack]) -> Iterator[Struct]:
     """Yield the NLA strips in tracks, including those in meta strips."""
     waiting: list[Struct] = [track.strips for track in tracks]
     while waiting:
@@ -123,7 +124,7 @@ def strips_of(tracks: Iterable[bpy.types.NlaTrack]) -> Iterator[Struct]:
             waiting.append(strip.strips)
 
 
-def action_of(owner: Struct) -> bpy.types.Action | None:
+def action_of(owner: Struct) -> Action | None:
     """Return the action of a data-block, or None."""
     return None if owner.animation_data is None else owner.animation_data.action
 
@@ -133,17 +134,17 @@ def drivers_of(owner: Struct) -> Struct:
     return () if owner.animation_data is None else owner.animation_data.drivers
 
 
-def evaluated_tracks(data: bpy.types.AnimData | None) -> list[bpy.types.NlaTrack]:
+def evaluated_tracks(data: AnimData | None) -> list[NlaTrack]:
     """Return the NLA tracks that Blender evaluates; if there are none, the action plays as without NLA.
 
     A muted strip in such a track, and the action beside a soloed one, still set their channels, to their defaults.
     """
-    tracks: list[bpy.types.NlaTrack] = [*data.nla_tracks] if data is not None and data.use_nla else []
+    tracks: list[NlaTrack] = [*data.nla_tracks] if data is not None and data.use_nla else []
     solo = [track for track in tracks if track.is_solo]
     return solo or [track for track in tracks if track.strips and not track.mute]
 
 
-def animating(owner: Struct) -> Iterator[bpy.types.FCurve]:
+def animating(owner: Struct) -> Iterator[FCurve]:
     """Yield the F-curves that Blender evaluates of an object or its data, then its drivers."""
     data: Versioned = owner.animation_data
     if data is None:
@@ -156,7 +157,7 @@ def animating(owner: Struct) -> Iterator[bpy.types.FCurve]:
     yield from (driver for driver in data.drivers if not driver.mute)
 
 
-def ensure_curve_owner(ob: bpy.types.Object, undo: ExitStack) -> CurveOwner:
+def ensure_curve_owner(ob: Object, undo: ExitStack) -> CurveOwner:
     """Return the owner of an object's F-curves, created if there is none; `undo` removes what was created."""
     owner = curve_owner(ob)
     if owner is not None:
@@ -195,7 +196,7 @@ def _remove_slot(data: Versioned) -> None:
     data.action.slots.remove(slot)
 
 
-def use_copy_of_action(ob: bpy.types.Object, name: str, undo: ExitStack) -> None:
+def use_copy_of_action(ob: Object, name: str, undo: ExitStack) -> None:
     """Replace an object's action by a copy of it and keep the slot; the object must have an action.
 
     `undo` brings the old action back.
@@ -210,7 +211,7 @@ def use_copy_of_action(ob: bpy.types.Object, name: str, undo: ExitStack) -> None
     _assign(data, copy, handle)
 
 
-def use_action(ob: bpy.types.Object, action: bpy.types.Action) -> None:
+def use_action(ob: Object, action: Action) -> None:
     """Animate an object that has no action with one that was made for it."""
     data: Versioned = ob.animation_data or ob.animation_data_create()
     slotted: Versioned = action
@@ -219,13 +220,13 @@ def use_action(ob: bpy.types.Object, action: bpy.types.Action) -> None:
         data.action_slot = slotted.slots[0]
 
 
-def _assign(data: Versioned, action: bpy.types.Action, slot_handle: int) -> None:
+def _assign(data: Versioned, action: Action, slot_handle: int) -> None:
     data.action = action
     if HAS_SLOTS:  # Blender assigns a slot itself, but not always the one that was in use
         data.action_slot = next((slot for slot in data.action.slots if slot.handle == slot_handle), None)
 
 
-def other_animated(ob: bpy.types.Object) -> list[bpy.types.ID]:
+def other_animated(ob: Object) -> list[ID]:
     """Return the data-blocks, other than `ob`, that its F-curves animate too."""
     data: Versioned = ob.animation_data
     if data is None or data.action is None or (HAS_SLOTS and data.action_slot is None):
@@ -234,14 +235,14 @@ def other_animated(ob: bpy.types.Object) -> list[bpy.types.ID]:
     return sorted((user for user in users if user != ob), key=lambda user: user.name)
 
 
-def tag(ob: bpy.types.Object) -> None:
+def tag(ob: Object) -> None:
     """Have Blender evaluate an object again, with its data."""
     # Nothing more: `update_tag()` also concerns its place in the scene's list of objects, which Blender before 5.0
     # loses where another add-on's handler evaluates a changed scene after a frame change.
     ob.update_tag(refresh={"OBJECT", "DATA"})
 
 
-def update_in_handler(depsgraph: bpy.types.Depsgraph) -> None:
+def update_in_handler(depsgraph: Depsgraph) -> None:
     """Evaluate what is tagged while a handler runs, which calls the handlers of `depsgraph_update_post` in turn."""
     # Where the scene is concerned, this makes Blender before 5.0 lose its list of objects, and crash on the next
     # update; tagging the scene rebuilds the list.

@@ -2,23 +2,34 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
-import bpy
+from bpy.types import (
+    ChildOfConstraint,
+    Constraint,
+    CopyScaleConstraint,
+    FCurve,
+    KinematicConstraint,
+    LimitScaleConstraint,
+    MaintainVolumeConstraint,
+    Object,
+    PoseBone,
+    SplineIKConstraint,
+)
 
 from . import compat
 from .channels import rotation_field
 from .untyped import Struct
 
-CHAIN_CONSTRAINTS = (bpy.types.KinematicConstraint, bpy.types.SplineIKConstraint)
+CHAIN_CONSTRAINTS = (KinematicConstraint, SplineIKConstraint)
 """Constraints on one bone that move its parents as well."""
 
 CARRIED = tuple(f"use_{part}_{axis}" for part in ("location", "rotation", "scale") for axis in "xyz")
 """What a Child Of constraint may leave out of the transform that it passes on."""
 
-SCALING = (bpy.types.CopyScaleConstraint, bpy.types.LimitScaleConstraint, bpy.types.MaintainVolumeConstraint)
+SCALING = (CopyScaleConstraint, LimitScaleConstraint, MaintainVolumeConstraint)
 """Constraints that change neither position nor orientation of a bone."""
 
 
-def is_on(constraint: bpy.types.Constraint) -> bool:
+def is_on(constraint: Constraint) -> bool:
     """Return whether a constraint has an effect."""
     return not constraint.mute and constraint.influence > 0.0
 
@@ -28,10 +39,10 @@ def strength(influence: float) -> int:
     return (influence > 0.0) + (influence >= 1.0)
 
 
-def carrying(ob: bpy.types.Object) -> bpy.types.ChildOfConstraint | None:
+def carrying(ob: Object) -> ChildOfConstraint | None:
     """Return the Child Of constraint that places an object just as a parent would, if nothing else does."""
     found = list(filter(is_on, ob.constraints))
-    if len(found) != 1 or not isinstance(found[0], bpy.types.ChildOfConstraint) or ob.parent is not None:
+    if len(found) != 1 or not isinstance(found[0], ChildOfConstraint) or ob.parent is not None:
         return None
     own = found[0]
     if own.target is None or strength(own.influence) < 2 or not all(getattr(own, name) for name in CARRIED):
@@ -40,29 +51,27 @@ def carrying(ob: bpy.types.Object) -> bpy.types.ChildOfConstraint | None:
     return own if is_bone or not own.subtarget else None
 
 
-def targets_of(constraint: Struct) -> list[tuple[bpy.types.Object, str]]:
+def targets_of(constraint: Struct) -> list[tuple[Object, str]]:
     """Return the targets of a constraint: objects, each with the name of a bone or an empty string."""
     entries = getattr(constraint, "targets", (constraint,))
     return [(entry.target, getattr(entry, "subtarget", "")) for entry in entries if getattr(entry, "target", None)]
 
 
-def driven_channels(ob: bpy.types.Object, bones: list[bpy.types.PoseBone]) -> Iterator[tuple[str, str]]:
+def driven_channels(ob: Object, bones: list[PoseBone]) -> Iterator[tuple[str, str]]:
     """Yield bone and channel of the drivers on rotations of these bones."""
     paths = {f"{bone.path_from_id()}.{rotation_field(bone.rotation_mode)}": bone.name for bone in bones}
     for driver in drivers_on(ob, paths):
         yield paths[driver.data_path], driver.data_path.rpartition(".")[2]
 
 
-def drivers_on(ob: bpy.types.Object, paths: Collection[str]) -> list[bpy.types.FCurve]:
+def drivers_on(ob: Object, paths: Collection[str]) -> list[FCurve]:
     """Return the drivers of an object that set the properties with these data paths."""
     return [driver for driver in compat.drivers_of(ob) if driver.data_path in paths and not driver.mute]
 
 
 def fighting_constraints(
-    ob: bpy.types.Object,
-    bones: list[bpy.types.PoseBone],
-    constrained: Sequence[bpy.types.PoseBone] | None = None,
-) -> Iterator[tuple[bpy.types.PoseBone, bpy.types.Constraint]]:
+    ob: Object, bones: list[PoseBone], constrained: Sequence[PoseBone] | None = None
+) -> Iterator[tuple[PoseBone, Constraint]]:
     """Yield enabled constraints that move a bone of the chain after the solve, each with the bone that owns it."""
     names = {bone.name for bone in bones}
     for owner in ob.pose.bones if constrained is None else constrained:
@@ -71,7 +80,7 @@ def fighting_constraints(
                 yield owner, constraint
 
 
-def steered_bones(ob: bpy.types.Object) -> dict[str, list[str]]:
+def steered_bones(ob: Object) -> dict[str, list[str]]:
     """Return the names of bones that constraints or drivers move, so that a chain of them can't be solved.
 
     Each comes with the bones of the same armature that it follows.
@@ -90,11 +99,11 @@ def steered_bones(ob: bpy.types.Object) -> dict[str, list[str]]:
     return found
 
 
-def moved_by(owner: bpy.types.PoseBone, constraint: bpy.types.Constraint) -> list[str]:
+def moved_by(owner: PoseBone, constraint: Constraint) -> list[str]:
     """Return the names of the bones that a chain constraint (IK, Spline IK) on `owner` moves."""
     if not isinstance(constraint, CHAIN_CONSTRAINTS):
         return []
     moved = [owner, *owner.parent_recursive]
-    if isinstance(constraint, bpy.types.KinematicConstraint) and not constraint.use_tail:
+    if isinstance(constraint, KinematicConstraint) and not constraint.use_tail:
         moved = moved[1:]
     return [bone.name for bone in (moved[: constraint.chain_count] if constraint.chain_count else moved)]

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
 
-import bpy
 import numpy as np
+from bpy.types import FCurve, PoseBone
 
 from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats, Ints
@@ -19,17 +19,17 @@ FLAGS = {name: flag for name, _label, _text, flag in CONTACTS}
 """The flag that each contact sets in the keyed value."""
 
 
-def channel(tip: bpy.types.PoseBone, values: Floats) -> Channel:
+def channel(tip: PoseBone, values: Floats) -> Channel:
     """Return keyed values of the contacts of a chain as a channel."""
     return Channel(tip.name, SETTING, 0, values)
 
 
-def curve_of(tip: bpy.types.PoseBone) -> bpy.types.FCurve | None:
+def curve_of(tip: PoseBone) -> FCurve | None:
     """Return the F-curve of the contacts of a chain, or None."""
     return compat.find_curve(tip.id_data, channel(tip, np.zeros(0)).data_path)
 
 
-def read(tip: bpy.types.PoseBone, times: Floats) -> Bools:
+def read(tip: PoseBone, times: Floats) -> Bools:
     """Return whether heel and toe (2, F) touch at times of the action."""
     curve = curve_of(tip)
     if curve is None or curve.mute or curve.is_empty:
@@ -40,7 +40,7 @@ def read(tip: bpy.types.PoseBone, times: Floats) -> Bools:
     return np.array([(values & flag) > 0 for flag in FLAGS.values()])
 
 
-def write(tip: bpy.types.PoseBone, contacts: Bools, times: Floats, undo: ExitStack) -> int:
+def write(tip: PoseBone, contacts: Bools, times: Floats, undo: ExitStack) -> int:
     """Key whether heel and toe (2, F) touch at ascending times; replaces the keys between the first and the last time.
 
     Returns:
@@ -53,12 +53,12 @@ def write(tip: bpy.types.PoseBone, contacts: Bools, times: Floats, undo: ExitSta
     return int(kept.sum())
 
 
-def _key(tip: bpy.types.PoseBone, values: Ints, times: Floats) -> Callable[[], None]:
+def _key(tip: PoseBone, values: Ints, times: Floats) -> Callable[[], None]:
     """Key values at ascending times, constant until the next one, as Blender keys on/off values; return the undo."""
     return write_channels(tip.id_data, [channel(tip, values.astype(np.float64))], times, holds=True)
 
 
-def mark(tip: bpy.types.PoseBone, names: Collection[str], span: tuple[float, float], frame: float, *, on: bool) -> None:
+def mark(tip: PoseBone, names: Collection[str], span: tuple[float, float], frame: float, *, on: bool) -> None:
     """Key contacts on or off over a span of time; they stay as they were before and after it.
 
     Args:
@@ -89,7 +89,7 @@ def mark(tip: bpy.types.PoseBone, names: Collection[str], span: tuple[float, flo
     _key(tip, values[kept], times[kept])
 
 
-def whole(tip: bpy.types.PoseBone, time: float) -> tuple[float, float] | None:
+def whole(tip: PoseBone, time: float) -> tuple[float, float] | None:
     """Return start and end of the contact at a time, of heel and toe together; infinite beyond the first and last key.
 
     Returns None if nothing touches at this time.
@@ -102,13 +102,13 @@ def whole(tip: bpy.types.PoseBone, time: float) -> tuple[float, float] | None:
     return None
 
 
-def _keyed(tip: bpy.types.PoseBone) -> Floats:
+def _keyed(tip: PoseBone) -> Floats:
     """Return the times (K,) of all keys of the contacts."""
     curve = curve_of(tip)
     return np.zeros(0) if curve is None else read_keys(curve)["co"][:, 0].astype(np.float64)
 
 
-def show(tip: bpy.types.PoseBone, time: float) -> None:
+def show(tip: PoseBone, time: float) -> None:
     """Set the contacts of a chain to what their keys say at a time."""
     touching = read(tip, np.array([time]))[:, 0].tolist()
     chain_of(tip).contact = {name for name, on in zip(FLAGS, touching, strict=True) if on}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import bpy
 import numpy as np
+from bpy.types import FCurve, Object
 
 from ..solve.problem import Ints
 from . import compat, fk_store
@@ -48,12 +49,12 @@ def is_same(value: Shaped, other: Shaped) -> Shaped:
     return np.isclose(value, other, rtol=1e-6, atol=1e-6)
 
 
-def count(ob: bpy.types.Object, bones: Ints) -> Counts:
+def count(ob: Object, bones: Ints) -> Counts:
     """Count the keys on the channels of bones."""
     return {(curve.data_path, curve.array_index): len(curve.keyframe_points) for curve, *_place in _curves(ob, bones)}
 
 
-def put_fk(ob: bpy.types.Object, bones: Ints, counts: Counts, shown: Row, fk: Row, frame: float) -> tuple[Counts, bool]:
+def put_fk(ob: Object, bones: Ints, counts: Counts, shown: Row, fk: Row, frame: float) -> tuple[Counts, bool]:
     """Put the FK pose into keys that were inserted on a frame with what the bones showed.
 
     An F-curve that got several keys at once was written by a bake or a script, whose keys are FK as they are.
@@ -98,12 +99,12 @@ def put_again() -> None:
                 _apply(ob, mend)
 
 
-def forget(ob: bpy.types.Object | None = None) -> None:
+def forget(ob: Object | None = None) -> None:
     """Forget what was put right in the keys of an armature, whose solution is keyed on purpose; None: of all."""
     _mends[:] = [] if ob is None else [mend for mend in _mends if mend.armature != ob.session_uid]
 
 
-def _apply(ob: bpy.types.Object, mend: _Mend) -> bool:
+def _apply(ob: Object, mend: _Mend) -> bool:
     """Put FK into the key of a mend, if there is one with the solution."""
     bone = ob.pose.bones[mend.bone]
     curve = compat.find_curve(ob, path_of(bone, mend.field), mend.index)
@@ -119,7 +120,7 @@ def _apply(ob: bpy.types.Object, mend: _Mend) -> bool:
     return True
 
 
-def _curves(ob: bpy.types.Object, bones: Ints) -> Iterator[tuple[bpy.types.FCurve, int, str, int]]:
+def _curves(ob: Object, bones: Ints) -> Iterator[tuple[FCurve, int, str, int]]:
     """Yield the F-curves of the channels of bones, each with its row, field and index."""
     rows: dict[str, int] = {}
     for curve in compat.curves_of(ob):
@@ -130,7 +131,7 @@ def _curves(ob: bpy.types.Object, bones: Ints) -> Iterator[tuple[bpy.types.FCurv
                 yield curve, rows[name], field, curve.array_index
 
 
-def time_of(ob: bpy.types.Object, frame: float) -> float:
+def time_of(ob: Object, frame: float) -> float:
     """Return the time of a frame in the action of an object, which may be edited within an NLA strip."""
     data = ob.animation_data
     return frame if data is None else data.nla_tweak_strip_time_to_scene(frame, invert=True)

@@ -10,8 +10,8 @@ import math
 import re
 from collections.abc import Collection, Iterable
 
-import bpy
 import numpy as np
+from bpy.types import Object, PoseBone
 
 from ..solve.problem import Bools, Ints
 from . import channels
@@ -26,7 +26,7 @@ NEAR = 1e-4
 """In lengths of the tip: bones of a path that differ by less than this begin in the same place."""
 
 
-def _is_stored(bone: bpy.types.PoseBone) -> bool:
+def _is_stored(bone: PoseBone) -> bool:
     return has_settings(bone) and bool(chain_of(bone).base.stored)
 
 
@@ -46,12 +46,12 @@ def _noted(chain: IKAddonChain) -> dict[str, float | None]:
     return noted if all(isinstance(value, float) and math.isfinite(value) for value in distances) else {}
 
 
-def _distance(tip: bpy.types.PoseBone, bone: bpy.types.PoseBone) -> float:
+def _distance(tip: PoseBone, bone: PoseBone) -> float:
     """Distance between two bones' heads at rest, in lengths of the tip; joining or flipping armatures keeps it."""
     return float((bone.bone.head_local - tip.bone.head_local).length / (tip.bone.length or 1.0))
 
 
-def _resting(ob: bpy.types.Object) -> dict[int, set[int]]:
+def _resting(ob: Object) -> dict[int, set[int]]:
     """Return the bones whose stored FK pose is the rest pose, by the bone that notes them, even if renamed since."""
     found: dict[int, set[int]] = {}
     bones = ob.pose.bones
@@ -68,7 +68,7 @@ def _resting(ob: bpy.types.Object) -> dict[int, set[int]]:
     return found
 
 
-def _now(ob: bpy.types.Object, path: list[bpy.types.PoseBone], noted: dict[str, float | None], place: int) -> str:
+def _now(ob: Object, path: list[PoseBone], noted: dict[str, float | None], place: int) -> str:
     """Return the current name of the bone noted at a place on the path up from the tip, if it left that path.
 
     It was deleted, reparented or renamed. It was renamed if the bone now in its place was nowhere on the path, and
@@ -80,7 +80,7 @@ def _now(ob: bpy.types.Object, path: list[bpy.types.PoseBone], noted: dict[str, 
     return name if there.name in noted or (name in ob.pose.bones and moved) else there.name
 
 
-def _note(ob: bpy.types.Object, tip: int, resting: Collection[int]) -> None:
+def _note(ob: Object, tip: int, resting: Collection[int]) -> None:
     """Note on a bone which bones, itself or its ancestors, have the rest pose as their FK pose.
 
     All others on the path are noted by name, to tell them from renamed bones. Bones that are not ancestors any more,
@@ -99,7 +99,7 @@ def _note(ob: bpy.types.Object, tip: int, resting: Collection[int]) -> None:
         _store_row(bones[bone], REST)
 
 
-def _note_rest(ob: bpy.types.Object, bones: set[int]) -> set[int]:
+def _note_rest(ob: Object, bones: set[int]) -> set[int]:
     """Note that the FK pose of these bones is the rest pose; return those that no chain runs through."""
     left = set(bones)
     known = _resting(ob) if left else {}
@@ -114,7 +114,7 @@ def _note_rest(ob: bpy.types.Object, bones: set[int]) -> set[int]:
     return left
 
 
-def _drop_rest(ob: bpy.types.Object, bones: set[int]) -> None:
+def _drop_rest(ob: Object, bones: set[int]) -> None:
     for tip, resting in _resting(ob).items() if bones else ():
         if resting & bones:
             _note(ob, tip, resting - bones)
@@ -123,13 +123,13 @@ def _drop_rest(ob: bpy.types.Object, bones: set[int]) -> None:
 # ---- all stored FK poses
 
 
-def stored_bones(ob: bpy.types.Object) -> list[int]:
+def stored_bones(ob: Object) -> list[int]:
     """Return the indices of the bones whose FK pose is stored."""
     explicit = {i for i, bone in enumerate(ob.pose.bones) if _is_stored(bone)}
     return sorted(explicit.union(*_resting(ob).values()))
 
 
-def store(ob: bpy.types.Object, bones: Iterable[int], rows: Iterable[Row]) -> None:
+def store(ob: Object, bones: Iterable[int], rows: Iterable[Row]) -> None:
     """Store rows of channels (17,) as the FK pose of bones."""
     content = dict(zip(bones, rows, strict=True))
     resting = {bone for bone, row in content.items() if row.tobytes() == REST.tobytes()}
@@ -142,7 +142,7 @@ def store(ob: bpy.types.Object, bones: Iterable[int], rows: Iterable[Row]) -> No
             _store_row(ob.pose.bones[bone], row)
 
 
-def _opened(bone: bpy.types.PoseBone) -> IKAddonFKStore:
+def _opened(bone: PoseBone) -> IKAddonFKStore:
     """Return the store of a bone, to write channels into that are in the bone's rotation mode."""
     chain = chain_of(bone)
     forget_stamp(chain)
@@ -150,12 +150,12 @@ def _opened(bone: bpy.types.PoseBone) -> IKAddonFKStore:
     return chain.base
 
 
-def _store_row(bone: bpy.types.PoseBone, row: Row) -> None:
+def _store_row(bone: PoseBone, row: Row) -> None:
     kept = _opened(bone)
     kept.channels, kept.stored = row.tolist(), True
 
 
-def _row_of(bone: bpy.types.PoseBone, *, rests: bool) -> Row | None:
+def _row_of(bone: PoseBone, *, rests: bool) -> Row | None:
     """Return the stored FK pose (17,) of a bone; None if there is none, or none that is valid in a file made by hand.
 
     A pose stored in a different rotation mode is converted to the current one, just as Blender converts the channels
@@ -173,7 +173,7 @@ def _row_of(bone: bpy.types.PoseBone, *, rests: bool) -> Row | None:
     return row if old == bone.rotation_mode else channels.convert_rotation(row, old, bone.rotation_mode)
 
 
-def load(ob: bpy.types.Object, bones: Ints, present: Row) -> tuple[Row, list[int]]:
+def load(ob: Object, bones: Ints, present: Row) -> tuple[Row, list[int]]:
     """Return the stored FK pose (k, 17) of bones, and the positions in `bones` of those without one.
 
     Bones without one take `present` as their FK pose, which is stored.
@@ -198,7 +198,7 @@ def load(ob: bpy.types.Object, bones: Ints, present: Row) -> tuple[Row, list[int
     return rows, new
 
 
-def held(ob: bpy.types.Object, bones: Ints, animated: Bools | None = None) -> Row:
+def held(ob: Object, bones: Ints, animated: Bools | None = None) -> Row:
     """Return the stored FK pose (k, 17) as `load` does, with changes made by hand since; store nothing.
 
     Values that are `animated` (k, 17) may differ because the frame does, so each of them counts alone. A change by hand
@@ -223,25 +223,25 @@ def held(ob: bpy.types.Object, bones: Ints, animated: Bools | None = None) -> Ro
     return rows
 
 
-def note_written(ob: bpy.types.Object, bones: Ints, rows: Row) -> None:
+def note_written(ob: Object, bones: Ints, rows: Row) -> None:
     """Note on the bones what was written into them, to find out later whether they were moved by hand."""
     for bone, row in zip(bones.tolist(), rows, strict=True):
         kept = _opened(ob.pose.bones[bone])
         kept.written, kept.noted = row.tolist(), True
 
 
-def _is_noted(bone: bpy.types.PoseBone) -> bool:
+def _is_noted(bone: PoseBone) -> bool:
     return has_settings(bone) and bool(chain_of(bone).base.noted)
 
 
-def _written(bone: bpy.types.PoseBone, present: Row) -> Row:
+def _written(bone: PoseBone, present: Row) -> Row:
     """Return what `note_written` noted (17,), in the current rotation mode."""
     kept = chain_of(bone).base
     row, old = np.array(kept.written, dtype=np.float32), kept.rotation_mode
     return channels.as_converted(row, old, present, bone.rotation_mode) if old in channels.MODES else row
 
 
-def take_written(ob: bpy.types.Object, bones: Ints, present: Row) -> Row:
+def take_written(ob: Object, bones: Ints, present: Row) -> Row:
     """Return and forget what `note_written` noted (k, 17); `present` for bones without a note."""
     rows = present.copy()
     for k, bone in enumerate(ob.pose.bones[index] for index in bones.tolist()):
@@ -254,21 +254,21 @@ def take_written(ob: bpy.types.Object, bones: Ints, present: Row) -> Row:
     return rows
 
 
-def restore(ob: bpy.types.Object, bones: Iterable[int]) -> None:
+def restore(ob: Object, bones: Iterable[int]) -> None:
     """Put the stored FK pose of these bones back into their channels; leave bones without one alone."""
     stored = np.array(sorted(set(stored_bones(ob)).intersection(bones)), dtype=np.int64)
     rows, _new = load(ob, stored, channels.read(ob, stored))
     channels.write(ob, stored, rows)
 
 
-def release(ob: bpy.types.Object, bones: Iterable[int]) -> None:
+def release(ob: Object, bones: Iterable[int]) -> None:
     """Put the stored FK pose of these bones back into their channels and forget it; leave others alone."""
     bones = list(bones)
     restore(ob, bones)
     forget(ob, bones)
 
 
-def forget(ob: bpy.types.Object, bones: Iterable[int]) -> None:
+def forget(ob: Object, bones: Iterable[int]) -> None:
     """Drop the stored FK pose of these bones; the channels stay as they are."""
     bones = set(bones)
     _drop_rest(ob, bones)
@@ -276,7 +276,7 @@ def forget(ob: bpy.types.Object, bones: Iterable[int]) -> None:
         _clear(ob.pose.bones[bone])
 
 
-def _clear(bone: bpy.types.PoseBone) -> None:
+def _clear(bone: PoseBone) -> None:
     """Clear the data on a bone. On an override of a linked bone the data must stay, see `overrides`."""
     if not has_settings(bone):
         return
@@ -294,14 +294,14 @@ Stored = dict[int, tuple[str, Json]]
 """What bones hold, by index: the note of a tip, and the FK store as `stamps.content`."""
 
 
-def snapshot(ob: bpy.types.Object) -> Stored:
+def snapshot(ob: Object) -> Stored:
     """Take a copy of all stored FK poses, to restore them later."""
     own = {i: chain_of(bone) for i, bone in enumerate(ob.pose.bones) if has_settings(bone)}
     found = {i: (_note_of(chain), content(chain.base)) for i, chain in own.items()}
     return {i: held for i, held in found.items() if any(held)}
 
 
-def put_back(ob: bpy.types.Object, stored: Stored) -> None:
+def put_back(ob: Object, stored: Stored) -> None:
     """Restore all stored FK poses; the channels stay as they are."""
     now = snapshot(ob)
     for bone in now.keys() | stored.keys():

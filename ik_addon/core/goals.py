@@ -5,8 +5,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import bpy
 import numpy as np
+from bpy.types import Depsgraph, FCurve, Object, PoseBone
 from mathutils import Matrix
 
 from ..solve.maths.products import determinants, times
@@ -25,7 +25,7 @@ armature."""
 NAMED = 6
 """Number of names in a sentence: the hands and feet of a figure, with its chest and head."""
 
-Holder = bpy.types.Object | bpy.types.PoseBone
+Holder = Object | PoseBone
 """The owner of channels: an object or a pose bone."""
 
 
@@ -41,7 +41,7 @@ def keyed_indices(holder: Holder, field: str) -> set[int]:
     return {index for index, _curve in curves_on(holder, field)}
 
 
-def curves_on(holder: Holder, field: str) -> Iterator[tuple[int, bpy.types.FCurve]]:
+def curves_on(holder: Holder, field: str) -> Iterator[tuple[int, FCurve]]:
     """Yield the indices of a property that have an F-curve, each with its curve.
 
     Blender looks each one up in a list: much faster than comparing the paths of all curves of a character here.
@@ -55,7 +55,7 @@ def curves_on(holder: Holder, field: str) -> Iterator[tuple[int, bpy.types.FCurv
 
 def group_of(holder: Holder) -> str:
     """Return the name of the group of its F-curves, as Blender names it."""
-    return holder.name if isinstance(holder, bpy.types.PoseBone) else "Object Transforms"
+    return holder.name if isinstance(holder, PoseBone) else "Object Transforms"
 
 
 def insert_key(holder: Holder, field: str, index: int, value: float, frame: float, **options: Value) -> None:
@@ -71,14 +71,14 @@ def insert_key(holder: Holder, field: str, index: int, value: float, frame: floa
 
 def path_of(holder: Holder, field: str) -> str:
     """Return the data path of a property, relative to the object."""
-    return field if isinstance(holder, bpy.types.Object) else f"{holder.path_from_id()}.{field}"
+    return field if isinstance(holder, Object) else f"{holder.path_from_id()}.{field}"
 
 
 @dataclass(frozen=True)
 class Goal:
     """What a chain follows, or what that follows: an object, or one of its bones."""
 
-    ob: bpy.types.Object
+    ob: Object
     bone: str = ""
     turns: bool = dataclasses.field(default=False, compare=False)
     """Whether its rotation is set too, when it is brought to a pose."""
@@ -88,7 +88,7 @@ class Goal:
         """Whether Add Chain made it."""
         return has_mark(self.ob.data.bones[self.bone] if self.is_bone else self.ob, MADE)
 
-    def world(self, depsgraph: bpy.types.Depsgraph) -> Matrix:
+    def world(self, depsgraph: Depsgraph) -> Matrix:
         """Return its evaluated world matrix."""
         seen = self.ob.evaluated_get(depsgraph)
         bone = seen.pose.bones.get(self.bone) if self.bone and seen.type == "ARMATURE" else None

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import bpy
 import numpy as np
+from bpy.types import FCurve
 
 from ..solve.problem import Bools, Floats
 from .untyped import Column
@@ -46,7 +47,7 @@ def new_keys(points: Floats, interpolation: str) -> Keys:
     return keys
 
 
-def read_keys(curve: bpy.types.FCurve, fields: Iterable[str] = FIELDS) -> Keys:
+def read_keys(curve: FCurve, fields: Iterable[str] = FIELDS) -> Keys:
     """Read all keyframes of an F-curve."""
     points = curve.keyframe_points
     keys = {}
@@ -58,7 +59,7 @@ def read_keys(curve: bpy.types.FCurve, fields: Iterable[str] = FIELDS) -> Keys:
     return keys
 
 
-def write_keys(curve: bpy.types.FCurve, keys: Keys) -> None:
+def write_keys(curve: FCurve, keys: Keys) -> None:
     """Replace all keyframes of an F-curve without recalculating handles."""
     points = curve.keyframe_points
     points.clear()
@@ -73,7 +74,7 @@ def enum_value(field: str, name: str) -> int:
     return int(bpy.types.Keyframe.bl_rna.properties[field].enum_items[name].value)  # type: ignore[attr-defined]
 
 
-def write_curve(curve: bpy.types.FCurve, frames: Floats, values: Floats, slopes: Floats, lines: Bools) -> None:
+def write_curve(curve: FCurve, frames: Floats, values: Floats, slopes: Floats, lines: Bools) -> None:
     """Replace all keys from the first to the last of some frames; the curve must have keys in that range.
 
     The curve before and after the range stays as it is.
@@ -149,7 +150,7 @@ MOVED = ("co", "handle_left", "handle_right", "handle_left_type", "handle_right_
 """What new values change of the keys that are there."""
 
 
-def put_values(curve: bpy.types.FCurve, frames: Floats, values: Floats) -> None:
+def put_values(curve: FCurve, frames: Floats, values: Floats) -> None:
     """Give an F-curve keys with these values.
 
     Keys that are there keep their kind and take their handles along. The curve before the first frame and after the

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import bpy
 import numpy as np
+from bpy.types import AnimData, FCurve, Object
 
 from ..solve.problem import Floats
 from . import compat
@@ -39,22 +40,20 @@ class Channel:
         """Data path of the property from the object."""
         return self.field if self.of_object else f'pose.bones["{bpy.utils.escape_identifier(self.bone)}"].{self.field}'
 
-    def name_in(self, ob: bpy.types.Object) -> str:
+    def name_in(self, ob: Object) -> str:
         """Return what messages call this channel of an object."""
         if self.of_object:
             return say("'{field}' of '{object}'", field=self.field, object=ob.name)
         return say("'{field}' of bone '{bone}' in '{object}'", field=self.field, bone=self.bone, object=ob.name)
 
 
-def write_channels(
-    ob: bpy.types.Object, channels: Sequence[Channel], frames: Floats, **options: Value
-) -> Callable[[], None]:
+def write_channels(ob: Object, channels: Sequence[Channel], frames: Floats, **options: Value) -> Callable[[], None]:
     """Run all of `writing` at once, with its options."""
     return finished(writing(ob, channels, frames, **options))
 
 
 def writing(
-    ob: bpy.types.Object, channels: Sequence[Channel], frames: Floats, *, new_action: bool = False, holds: bool = False
+    ob: Object, channels: Sequence[Channel], frames: Floats, *, new_action: bool = False, holds: bool = False
 ) -> Generator[float, None, Callable[[], None]]:
     """Key channels at ascending `frames` (F,), replacing keys in their range; yields progress (0 to 1).
 
@@ -81,7 +80,7 @@ def writing(
         return undo.pop_all().close
 
 
-def use_new_action(ob: bpy.types.Object, undo: ExitStack) -> None:
+def use_new_action(ob: Object, undo: ExitStack) -> None:
     """Give an object with an action a copy of it, so that keys go there; `undo` gets callbacks to revert that."""
     action = compat.action_of(ob)
     if action is None:
@@ -92,7 +91,7 @@ def use_new_action(ob: bpy.types.Object, undo: ExitStack) -> None:
     compat.use_copy_of_action(ob, f"{action.name} Baked", undo)
 
 
-def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool = False) -> None:
+def check(ob: Object, channels: Iterable[Channel], *, new_action: bool = False) -> None:
     """Raise `UserError` if `write_channels` can't key these channels, or the keys would not play back as written."""
     if not ob.is_editable:
         raise UserError(
@@ -132,7 +131,7 @@ def check(ob: bpy.types.Object, channels: Iterable[Channel], *, new_action: bool
                 raise UserError(changed, type=modifier.type.title(), what=what)
 
 
-def _check_action(ob: bpy.types.Object, data: bpy.types.AnimData, new_action: bool) -> None:
+def _check_action(ob: Object, data: AnimData, new_action: bool) -> None:
     """Raise `UserError` if the action can't take keys, or other objects use it too."""
     if data.use_tweak_mode:
         raise UserError("A strip of '{object}' is being edited in the NLA Editor. Exit tweak mode", object=ob.name)
@@ -172,7 +171,7 @@ def _keys_at(frames: Floats, *, holds: bool) -> Keys:
     return new_keys(np.stack([frames, np.zeros(len(frames))], axis=1), interpolation)
 
 
-def _check_values(ob: bpy.types.Object, keys: Keys, channels: Sequence[Channel]) -> None:
+def _check_values(ob: Object, keys: Keys, channels: Sequence[Channel]) -> None:
     """Raise `UserError` if a value is not a finite number."""
     finite = np.isfinite(np.array([channel.values for channel in channels], dtype=np.float32))
     if not finite.all():
@@ -181,13 +180,11 @@ def _check_values(ob: bpy.types.Object, keys: Keys, channels: Sequence[Channel])
         raise UserError(wrong, what=channels[c].name_in(ob), frame=f"{keys['co'][t, 0]:g}")
 
 
-def _write(
-    ob: bpy.types.Object, owner: compat.CurveOwner, channels: Sequence[Channel], keys: Keys, undo: ExitStack
-) -> None:
+def _write(ob: Object, owner: compat.CurveOwner, channels: Sequence[Channel], keys: Keys, undo: ExitStack) -> None:
     """Key some channels; `undo` gets the callbacks that restore them."""
     _check_values(ob, keys, channels)
     curves, groups = curves_of(ob), {group.name: group for group in owner.groups}
-    patterns: dict[int, bpy.types.FCurve] = {}
+    patterns: dict[int, FCurve] = {}
     made: list[tuple[Channel, bool]] = []
     undo.callback(_remove_curves, ob, made)
     points = keys["co"].copy()
@@ -218,7 +215,7 @@ def _write(
         curve.group = group
 
 
-def _fill(curve: bpy.types.FCurve, keys: Keys, points: Column) -> None:
+def _fill(curve: FCurve, keys: Keys, points: Column) -> None:
     """Add keyframes at points (F, 2) to an F-curve without any."""
     new = curve.keyframe_points
     new.add(len(points))
@@ -229,7 +226,7 @@ def _fill(curve: bpy.types.FCurve, keys: Keys, points: Column) -> None:
         new.handles_recalc()
 
 
-def _replace_keys(curve: bpy.types.FCurve, keys: Keys, points: Column) -> None:
+def _replace_keys(curve: FCurve, keys: Keys, points: Column) -> None:
     """Replace the keys in the range of points (F, 2) with keys at these points, and leave all others alone."""
     old = read_keys(curve)
     old_frames, last = old["co"][:, 0], points[-1, 0]
@@ -254,7 +251,7 @@ def _replace_keys(curve: bpy.types.FCurve, keys: Keys, points: Column) -> None:
         curve.keyframe_points.foreach_set(name, handles.ravel())
 
 
-def curves_of(ob: bpy.types.Object) -> dict[tuple[str, int], bpy.types.FCurve]:
+def curves_of(ob: Object) -> dict[tuple[str, int], FCurve]:
     """Map data path and index to F-curve; Blender would search all of them for each lookup."""
     return {(curve.data_path, curve.array_index): curve for curve in compat.curves_of(ob)}
 
@@ -262,7 +259,7 @@ def curves_of(ob: bpy.types.Object) -> dict[tuple[str, int], bpy.types.FCurve]:
 # Undo callbacks look things up by name: a user may have changed the action in between.
 
 
-def _remove_curves(ob: bpy.types.Object, made: Sequence[tuple[Channel, bool]]) -> None:
+def _remove_curves(ob: Object, made: Sequence[tuple[Channel, bool]]) -> None:
     """Remove the F-curves of channels, and their groups where marked."""
     owner = compat.curve_owner(ob)
     if owner is None:
@@ -278,14 +275,14 @@ def _remove_curves(ob: bpy.types.Object, made: Sequence[tuple[Channel, bool]]) -
             owner.groups.remove(group)
 
 
-def _put_back(ob: bpy.types.Object, channel: Channel, keys: Keys) -> None:
+def _put_back(ob: Object, channel: Channel, keys: Keys) -> None:
     curve = compat.find_curve(ob, channel.data_path, channel.index)
     if curve is not None:
         write_keys(curve, keys)
 
 
 def key_step(
-    ob: bpy.types.Object, channels: Sequence[Channel], frames: tuple[float, float], undo: ExitStack, *, held: bool
+    ob: Object, channels: Sequence[Channel], frames: tuple[float, float], undo: ExitStack, *, held: bool
 ) -> None:
     """Key channels on two frames of the action: with their old values on the first, with new ones on the second.
 

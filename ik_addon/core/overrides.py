@@ -2,6 +2,7 @@
 
 import bpy
 from bpy.app.handlers import persistent
+from bpy.types import Object, PoseBone
 
 from .settings import chain_of, has_settings
 
@@ -16,10 +17,10 @@ def _save_pre(_file: object, _unused: object = None) -> None:
     """
     for ob in bpy.data.objects:
         linked = None if ob.override_library is None else ob.override_library.reference
-        if not isinstance(linked, bpy.types.Object) or ob.pose is None or linked.pose is None:
+        if not isinstance(linked, Object) or ob.pose is None or linked.pose is None:
             continue
         for own in ob.pose.bones:
-            other: bpy.types.PoseBone | None = linked.pose.bones.get(own.name)
+            other: PoseBone | None = linked.pose.bones.get(own.name)
             if other is not None and (has_settings(own) or has_settings(other)):
                 _ = chain_of(own).base.stored, chain_of(other).base.stored
 

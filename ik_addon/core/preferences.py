@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import bpy
 import rna_keymap_ui
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, FloatVectorProperty, StringProperty
+from bpy.types import Addon, AddonPreferences, Context, KeyMap, KeyMapItem, Panel, UILayout
 
 from . import guide
 from .untyped import Declared, Struct
@@ -31,12 +32,12 @@ PIE = "IK_ADDON_MT_pie"
 UNASSIGNED = ("ik_addon.chain_add", "ik_addon.drag_target", "ik_addon.solve", "ik_addon.snap_target", "ik_addon.bake")
 """Operators without a shortcut until the user assigns one."""
 
-_items: list[tuple[bpy.types.KeyMap, bpy.types.KeyMapItem]] = []
-_panels: list[type[bpy.types.Panel]] = []
+_items: list[tuple[KeyMap, KeyMapItem]] = []
+_panels: list[type[Panel]] = []
 """The panels of the tab, parents before their sub-panels."""
 
 
-def _tab_renamed(_preferences: bpy.types.AddonPreferences, _context: bpy.types.Context) -> None:
+def _tab_renamed(_preferences: AddonPreferences, _context: Context) -> None:
     rename()
 
 
@@ -54,7 +55,7 @@ def _pixels(name: str, description: str, default: float) -> Declared:
     return FloatProperty(name=name, description=description, default=default, min=0.5, max=30.0, subtype="PIXEL")
 
 
-class IKAddonPreferences(bpy.types.AddonPreferences):
+class IKAddonPreferences(AddonPreferences):
     """The preferences of the add-on."""
 
     bl_idname = PACKAGE
@@ -98,9 +99,9 @@ class IKAddonPreferences(bpy.types.AddonPreferences):
         subtype="FACTOR",
     )
 
-    def draw(self, context: bpy.types.Context) -> None:
+    def draw(self, context: Context) -> None:
         """Draw the preferences."""
-        layout: bpy.types.UILayout = self.layout
+        layout: UILayout = self.layout
         layout.use_property_split = True
         layout.use_property_decorate = False
         layout.operator("wm.url_open", text="Guide", icon="HELP").url = guide.url()
@@ -124,7 +125,7 @@ class IKAddonPreferences(bpy.types.AddonPreferences):
 
 def preferences() -> Struct:
     """Return the preferences of the add-on; their defaults if a script registered it without enabling it."""
-    addon: bpy.types.Addon | None = bpy.context.preferences.addons.get(PACKAGE)
+    addon: Addon | None = bpy.context.preferences.addons.get(PACKAGE)
     own = None if addon is None else addon.preferences
     return _defaults() if own is None else own
 
@@ -144,7 +145,7 @@ def _defaults() -> SimpleNamespace:
     return SimpleNamespace(is_property_set=lambda _name: False, **found)
 
 
-def _titled(layout: bpy.types.UILayout, text: str) -> bpy.types.UILayout:
+def _titled(layout: UILayout, text: str) -> UILayout:
     """Return a column in a box with a title."""
     box = layout.box()
     box.label(text=text)
@@ -157,7 +158,7 @@ def _titled(layout: bpy.types.UILayout, text: str) -> bpy.types.UILayout:
 def show(classes: Iterable[type]) -> None:
     """Add the shortcuts, and move the panels among registered classes to their tab."""
     add_shortcuts()
-    _panels.extend(cls for cls in classes if issubclass(cls, bpy.types.Panel) and hasattr(cls, "bl_category"))
+    _panels.extend(cls for cls in classes if issubclass(cls, Panel) and hasattr(cls, "bl_category"))
     rename()
 
 
@@ -201,7 +202,7 @@ def add_shortcuts() -> None:
     _items.extend((keymap, item) for item in (*given, *(add(operator, "NONE", "PRESS") for operator in UNASSIGNED)))
 
 
-def of_user(context: bpy.types.Context) -> Iterator[tuple[bpy.types.KeyMap, bpy.types.KeyMapItem]]:
+def of_user(context: Context) -> Iterator[tuple[KeyMap, KeyMapItem]]:
     """Yield each shortcut as the user has set it, with its keymap; Blender acts on these."""
     keymaps = context.window_manager.keyconfigs.user.keymaps
     for own, item in _items:
@@ -211,18 +212,18 @@ def of_user(context: bpy.types.Context) -> Iterator[tuple[bpy.types.KeyMap, bpy.
                 yield keymap, other
 
 
-def _is_same(item: bpy.types.KeyMapItem, own: Struct) -> bool:
+def _is_same(item: KeyMapItem, own: Struct) -> bool:
     """Whether an item of the user's keymap is the add-on's item `own`, whatever its key is now."""
     is_menu = own.idname == "wm.call_menu_pie"
     return item.idname == own.idname and not (is_menu and getattr(item.properties, "name", "") != own.properties.name)
 
 
-def is_complete(context: bpy.types.Context) -> bool:
+def is_complete(context: Context) -> bool:
     """Whether the user has all shortcuts; one that was removed can only be restored together with its keymap."""
     return len(list(of_user(context))) >= len(_items)
 
 
-def draw_shortcuts(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
+def draw_shortcuts(layout: UILayout, context: Context) -> None:
     """Draw the shortcuts as editable keymap items, as Blender's own preferences do."""
     configuration = context.window_manager.keyconfigs.user
     for keymap, item in of_user(context):

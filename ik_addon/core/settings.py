@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import bpy
 from bpy.props import BoolProperty, CollectionProperty, IntProperty, PointerProperty, StringProperty
+from bpy.types import ID, Context, Object, PoseBone, PropertyGroup, Scene
 
 from .chain_settings import FOLDS, HIDDEN, OVERRIDABLE, IKAddonChain, is_set, tell
 from .falloff import falloff_setting, range_setting
@@ -12,25 +13,25 @@ from .untyped import Declared, Struct, Value
 LAYOUT = 2
 """The form in which this version stores settings; a version that changes it counts up."""
 
-on_live_switched: list[Callable[[bpy.types.Object], None]] = []
+on_live_switched: list[Callable[[Object], None]] = []
 """Called with the armature object when Live is switched on or off."""
 on_overlay_switched: list[Callable[[], None]] = []
 """Called when the overlay is switched on or off."""
 
 
-def _live_changed(group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+def _live_changed(group: PropertyGroup, _context: Context) -> None:
     tell(on_live_switched, group.id_data)
 
 
-class IKAddonGoals(bpy.types.PropertyGroup):
+class IKAddonGoals(PropertyGroup):
     """Target and pole of a chain as the armature object knows them, see `stamps`."""
 
     tip: StringProperty(**HIDDEN)
-    target_object: PointerProperty(type=bpy.types.Object, **HIDDEN)
-    pole_object: PointerProperty(type=bpy.types.Object, **HIDDEN)
+    target_object: PointerProperty(type=Object, **HIDDEN)
+    pole_object: PointerProperty(type=Object, **HIDDEN)
 
 
-class IKAddonObject(bpy.types.PropertyGroup):
+class IKAddonObject(PropertyGroup):
     """Settings of an armature object."""
 
     known: StringProperty(options={"HIDDEN"})
@@ -43,7 +44,7 @@ class IKAddonObject(bpy.types.PropertyGroup):
     """A random number that the last edit by hand left once its goals had followed, see `targets.edits`."""
     layout: IntProperty(**HIDDEN)
     """The `LAYOUT` of the version that set the chains of this object last; 0 if none has."""
-    ground: PointerProperty(type=bpy.types.Object, **HIDDEN)
+    ground: PointerProperty(type=Object, **HIDDEN)
     """What the keys of the armature were planted on, see `feet.ground_object`."""
     live: BoolProperty(
         name="Live",
@@ -54,7 +55,7 @@ class IKAddonObject(bpy.types.PropertyGroup):
     )
 
 
-def _overlay_switched(_group: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+def _overlay_switched(_group: PropertyGroup, _context: Context) -> None:
     for listener in on_overlay_switched:
         listener()
 
@@ -63,7 +64,7 @@ def _shown(name: str, description: str, **rest: Declared) -> Declared:
     return BoolProperty(name=name, description=description, default=True, options=set(), **rest)
 
 
-class IKAddonScene(bpy.types.PropertyGroup):
+class IKAddonScene(PropertyGroup):
     """Settings of a scene."""
 
     show_overlay: _shown(
@@ -91,7 +92,7 @@ def register() -> None:
 
 def registered_by() -> str | None:
     """Return the package that registered the settings of pose bones; None if they have none."""
-    setting = getattr(bpy.types.PoseBone, "ik_addon", None)
+    setting = getattr(PoseBone, "ik_addon", None)
     if setting is None:
         return None
     return str(setting.keywords["type"].__module__).removesuffix(".chain_settings").removesuffix(".core")
@@ -114,17 +115,17 @@ WITH_AXES = frozenset({"XYZ", "XYZ_LENGTH", "QUATERNION"})
 """Subtypes of settings that are in the axes of a bone."""
 
 
-def has_settings(bone: bpy.types.PoseBone) -> bool:
+def has_settings(bone: PoseBone) -> bool:
     """Return whether a bone has settings. Reading the settings of a bone without any makes Blender create them."""
     return bone.is_property_set("ik_addon")
 
 
-def chain_of(bone: bpy.types.PoseBone) -> IKAddonChain:
+def chain_of(bone: PoseBone) -> IKAddonChain:
     """Return the chain settings of a pose bone. Each bone has them; `is_chain` says whether it is a tip."""
     return bone.ik_addon
 
 
-def is_tip(bone: bpy.types.PoseBone) -> bool:
+def is_tip(bone: PoseBone) -> bool:
     """Return whether a bone is the tip of a chain."""
     return has_settings(bone) and chain_of(bone).is_chain
 
@@ -177,13 +178,13 @@ def unset(chain: IKAddonChain, name: str) -> None:
     is_set(chain)
 
 
-def goal_of(chain: IKAddonChain, role: str) -> tuple[bpy.types.Object | None, str]:
+def goal_of(chain: IKAddonChain, role: str) -> tuple[Object | None, str]:
     """Return the target or pole of a chain and its bone; (None, "") if a file made by hand holds something else."""
     try:
         goal, bone = getattr(chain, role), getattr(chain, f"{role}_bone")
     except UnicodeDecodeError:
         return None, ""
-    return (goal, bone) if isinstance(goal, bpy.types.Object) else (None, "")
+    return (goal, bone) if isinstance(goal, Object) else (None, "")
 
 
 def end_name(chain: IKAddonChain) -> str:
@@ -201,26 +202,26 @@ def _accepts(setting: Struct, value: Value) -> bool:
         return all(low <= number <= high for number in (value if setting.is_array else (value,)))  # not true of NaN
     if setting.type == "ENUM":
         return isinstance(value, set) if setting.is_enum_flag else bool(value)
-    return not isinstance(value, bpy.types.ID) or isinstance(value, bpy.types.Object)
+    return not isinstance(value, ID) or isinstance(value, Object)
 
 
-def object_of(ob: bpy.types.Object) -> IKAddonObject:
+def object_of(ob: Object) -> IKAddonObject:
     """Return the add-on's settings of an object."""
     return ob.ik_addon
 
 
-def note_layout(ob: bpy.types.Object) -> None:
+def note_layout(ob: Object) -> None:
     """Note on an armature object that this version stores its settings; leave that of a newer version alone."""
     own = object_of(ob)
     if ob.library is None and own.layout < LAYOUT:
         own.layout = LAYOUT
 
 
-def is_newer(ob: bpy.types.Object) -> bool:
+def is_newer(ob: Object) -> bool:
     """Return whether a newer version of the extension stored the settings of an armature object."""
     return object_of(ob).layout > LAYOUT
 
 
-def overlay_of(scene: bpy.types.Scene) -> IKAddonScene:
+def overlay_of(scene: Scene) -> IKAddonScene:
     """Return the overlay settings of a scene."""
     return scene.ik_addon

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-import bpy
 import numpy as np
+from bpy.types import Bone, Object, PoseBone
 from mathutils import Matrix
 
 from ..solve.maths.cones import swing_twist
@@ -155,7 +155,7 @@ class Skeleton:
     """(m,) whether the pose matrix is parent @ offset @ basis, without any special inheritance flags."""
 
     @classmethod
-    def of(cls, ob: bpy.types.Object) -> Skeleton:
+    def of(cls, ob: Object) -> Skeleton:
         """Read the rest data of an armature object."""
         bones = [pose_bone.bone for pose_bone in ob.pose.bones]
         index = {bone.name: i for i, bone in enumerate(bones)}
@@ -195,18 +195,18 @@ class Skeleton:
         inherited = self.inherits_rotation[:, None, None]
         return orthonormal(np.where(inherited, self.offsets[:, :3, :3], self.rest[:, :3, :3]))
 
-    def matches(self, ob: bpy.types.Object) -> bool:
+    def matches(self, ob: Object) -> bool:
         """Return whether the armature object still has these bones, in this order."""
         return tuple(ob.pose.bones.keys()) == self.names
 
-    def to_pose(self, ob: bpy.types.Object, bone: int, basis: Floats, parent: Floats | None) -> Floats:
+    def to_pose(self, ob: Object, bone: int, basis: Floats, parent: Floats | None) -> Floats:
         """Pose matrices (F, 4, 4) of a bone in armature space, from its basis and its parent's pose matrices."""
         if self.plain[bone]:
             local = times(self.offsets[bone], basis)
             return local if parent is None else times(parent, local)
         return self._convert(ob, bone, basis, parent, invert=False)
 
-    def to_basis(self, ob: bpy.types.Object, bone: int, pose: Floats, parent: Floats | None) -> Floats:
+    def to_basis(self, ob: Object, bone: int, pose: Floats, parent: Floats | None) -> Floats:
         """Basis matrices (F, 4, 4) that give a bone these pose matrices; the inverse of `to_pose`.
 
         NaN below a parent that is flat.
@@ -219,7 +219,7 @@ class Skeleton:
             found[~np.isfinite(np.broadcast_to(inverse(parent), found.shape)).all(axis=(1, 2))] = np.nan
         return found
 
-    def _convert(self, ob: bpy.types.Object, bone: int, m: Floats, parent: Floats | None, invert: bool) -> Floats:
+    def _convert(self, ob: Object, bone: int, m: Floats, parent: Floats | None, invert: bool) -> Floats:
         # Blender's own conversion handles every inheritance flag, one matrix at a time.
         rna_bone = ob.data.bones[self.names[bone]]
         rest = rna_bone.matrix_local
@@ -295,13 +295,13 @@ def _depths(parents: Ints) -> Ints:
 # ---- evaluated bones, measured the way the solver does
 
 
-def frame_of(bone: bpy.types.PoseBone) -> Floats:
+def frame_of(bone: PoseBone) -> Floats:
     """Return the orthonormal frame (3, 3) of an evaluated pose bone in armature space, ignoring negative scale."""
     linear = matrix_array(bone.matrix)[:3, :3]
     return orthonormal(linear * np.where(np.array(bone.scale) < 0.0, -1.0, 1.0))
 
 
-def rest_of(bone: bpy.types.PoseBone) -> Floats:
+def rest_of(bone: PoseBone) -> Floats:
     """Return the frame (3, 3) of an evaluated pose bone at rest relative to its parent, in armature space."""
     rest = matrix_array(bone.bone.matrix_local)[:3, :3]
     if bone.parent is None or not bone.bone.use_inherit_rotation:
@@ -311,7 +311,7 @@ def rest_of(bone: bpy.types.PoseBone) -> Floats:
     )
 
 
-def angles_of(bone: bpy.types.PoseBone) -> tuple[float, float, float]:
+def angles_of(bone: PoseBone) -> tuple[float, float, float]:
     """Return the rotation of an evaluated pose bone from rest about its X, Y and Z axes, in radians.
 
     Each angle is the limit about that axis alone that the bone would just meet.
@@ -327,7 +327,7 @@ ACROSS = np.array([-1.0, 1.0, 1.0])
 """Signs of the components of a vector that is mirrored."""
 
 
-def across_bones(bone: bpy.types.Bone, image: bpy.types.Bone) -> Floats:
+def across_bones(bone: Bone, image: Bone) -> Floats:
     """Return the reflection (3, 3) from the axes of a bone to those of its mirror image.
 
     For bones at rest that are mirror images it is diag(-1, 1, 1). A bone with a different roll also has its axes

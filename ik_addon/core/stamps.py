@@ -20,6 +20,7 @@ from hashlib import blake2b
 
 import bpy
 from bpy.app.handlers import persistent
+from bpy.types import Armature, Depsgraph, Object, PoseBone, Scene
 
 from . import chain_settings, compat, hooks
 from .chain_settings import IKAddonChain, IKAddonFKStore
@@ -66,7 +67,7 @@ def _digest(names: Iterable[str]) -> str:
     return blake2b("\n".join(names).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def _knowledge(ob: bpy.types.Object) -> _Known | None:
+def _knowledge(ob: Object) -> _Known | None:
     """Return what an armature object knows; None if that is nothing, or if it is not about this object."""
     uid = ob.session_uid
     try:
@@ -81,7 +82,7 @@ def _knowledge(ob: bpy.types.Object) -> _Known | None:
     return known if known.origin == _origin(ob) else None
 
 
-def _learn(ob: bpy.types.Object, names: str) -> None:
+def _learn(ob: Object, names: str) -> None:
     """Take the settings on the bones as they are; `names` is the digest of all names."""
     own, uid = object_of(ob), ob.session_uid
     before = _read[uid][1].bones if uid in _read else {}
@@ -124,13 +125,13 @@ def _learn(ob: bpy.types.Object, names: str) -> None:
                 setattr(kept, name, value)
 
 
-def _known_goals(ob: bpy.types.Object) -> dict[str, dict[str, bpy.types.Object | None]]:
+def _known_goals(ob: Object) -> dict[str, dict[str, Object | None]]:
     return {kept.tip: {name: getattr(kept, name) for name in OBJECTS} for kept in object_of(ob).goals}
 
 
-def _goals_of(chain: IKAddonChain) -> dict[str, bpy.types.Object | None]:
+def _goals_of(chain: IKAddonChain) -> dict[str, Object | None]:
     goals = {name: getattr(chain, name) for name in OBJECTS}  # a file made by hand may hold another data-block
-    return {name: goal if isinstance(goal, bpy.types.Object) else None for name, goal in goals.items()}
+    return {name: goal if isinstance(goal, Object) else None for name, goal in goals.items()}
 
 
 @cache
@@ -177,7 +178,7 @@ def forget(chain: IKAddonChain) -> None:
         object_of(ob).known = FORGOTTEN
 
 
-def _forget_all(ob: bpy.types.Object) -> None:
+def _forget_all(ob: Object) -> None:
     if object_of(ob).known not in {"", FORGOTTEN}:
         object_of(ob).known = FORGOTTEN
     _plain.pop(ob.session_uid, None)
@@ -192,7 +193,7 @@ def _setting_set(chain: IKAddonChain) -> None:
 # ---- putting back
 
 
-def check(ob: bpy.types.Object) -> None:
+def check(ob: Object) -> None:
     """Put settings back that were pasted over, else learn what changed; for any armature object that was updated."""
     if ob.mode == "EDIT" and ob.is_editable:
         _forget_all(ob)  # Symmetrize copies settings from bone to bone
@@ -228,7 +229,7 @@ def check(ob: bpy.types.Object) -> None:
         _learn(ob, digest)
 
 
-def _put_back(ob: bpy.types.Object, bones: Collection[bpy.types.PoseBone], known: _Known) -> None:
+def _put_back(ob: Object, bones: Collection[PoseBone], known: _Known) -> None:
     animated, goals = {curve.data_path for curve in compat.animating(ob)}, _known_goals(ob)
     with chain_settings.unheard():
         for bone in bones:
@@ -262,21 +263,21 @@ def set_content(group: Struct, kept: Json, path: str = "", animated: Collection[
 # ---- armature objects, and when they are checked
 
 
-def _armatures() -> Iterator[bpy.types.Object]:
+def _armatures() -> Iterator[Object]:
     return (ob for ob in bpy.data.objects if ob.type == "ARMATURE")
 
 
-def _is_known(ob: bpy.types.Object) -> bool:
+def _is_known(ob: Object) -> bool:
     """Return whether an object has bones to know: those of linked ones can't change, in Edit Mode they are old."""
     return ob.pose is not None and ob.mode != "EDIT" and ob.is_editable
 
 
 @persistent
-def after_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+def after_update(_scene: Scene, depsgraph: Depsgraph) -> None:
     """Check the armature objects that an update concerns, before anything is solved."""
     originals = {update.id.original for update in depsgraph.updates}
-    own = {ob for ob in originals if isinstance(ob, bpy.types.Object) and ob.type == "ARMATURE"}
-    shared = {data for data in originals if isinstance(data, bpy.types.Armature)}
+    own = {ob for ob in originals if isinstance(ob, Object) and ob.type == "ARMATURE"}
+    shared = {data for data in originals if isinstance(data, Armature)}
     if shared:
         own.update(ob for ob in _armatures() if ob.data in shared)
     if depsgraph.id_type_updated("COLLECTION"):
@@ -284,7 +285,7 @@ def after_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> Non
     _check_each(own)
 
 
-def _check_each(obs: Iterable[bpy.types.Object]) -> None:
+def _check_each(obs: Iterable[Object]) -> None:
     for ob in obs:
         with hooks.apart(ob.name):
             check(ob)
@@ -304,7 +305,7 @@ def after_load(_file: object, _unused: object = None) -> None:
 
 
 @persistent
-def learn(_scene: bpy.types.Scene, _depsgraph: object) -> None:
+def learn(_scene: Scene, _depsgraph: object) -> None:
     """Let the armature objects learn that forgot; after the handlers that store FK poses."""
     if _changed:
         for ob in _armatures():

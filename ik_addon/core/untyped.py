@@ -3,6 +3,7 @@
 from typing import Any
 
 import bpy
+from bpy.types import ID, Object
 from numpy.typing import NDArray
 
 Struct = Any
@@ -34,13 +35,13 @@ def set_mark(block: object, name: str) -> None:
     holder[name] = True
 
 
-def users_of(block: bpy.types.ID) -> set[bpy.types.ID]:
+def users_of(block: ID) -> set[ID]:
     """Return the data-blocks that refer to one; the stubs require all options of `user_map`."""
     blend: Struct = bpy.data
     return blend.user_map(subset=[block])[block]
 
 
-def own_object(name: str) -> bpy.types.Object | None:
+def own_object(name: str) -> Object | None:
     """Return the object of this name that is not linked; the stubs know of no pairs of name and library."""
     objects: Struct = bpy.data.objects
     return objects.get((name, None))

@@ -4,8 +4,8 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-import bpy
 import numpy as np
+from bpy.types import Context, Object, PoseBone
 
 from ..bake.restore import over_frames
 from ..core import contact_keys, keyframes
@@ -23,13 +23,13 @@ from .sampled_feet import Feet, sample
 
 
 def key_contacts(
-    context: bpy.types.Context,
-    ob: bpy.types.Object,
-    tips: Sequence[bpy.types.PoseBone],
+    context: Context,
+    ob: Object,
+    tips: Sequence[PoseBone],
     frames: Sequence[int],
     *,
-    on: bpy.types.Object | None = None,
-    floor: bpy.types.Object | None = None,
+    on: Object | None = None,
+    floor: Object | None = None,
     sensitivity: float = 1.0,
     shortest: float = HEEL.shortest,
 ) -> Generator[float, None, int]:

@@ -13,6 +13,7 @@ from functools import partial
 
 import bpy
 import numpy as np
+from bpy.types import Action, Object, ViewLayer
 from mathutils import Vector
 from mathutils.bvhtree import BVHTree
 
@@ -174,13 +175,13 @@ def still(frames: int) -> Floats:
     return np.tile(np.eye(4), (frames, 1, 1))
 
 
-def is_still(ob: bpy.types.Object) -> bool:
+def is_still(ob: Object) -> bool:
     """Return whether nothing moves or deforms an object, so that sampling it once is enough."""
     has_own = ob.animation_data is None and not ob.constraints and ob.rigid_body is None and ob.parent is None
     return has_own and not changes_shape(ob)
 
 
-def changes_shape(ob: bpy.types.Object) -> bool:
+def changes_shape(ob: Object) -> bool:
     """Return whether an object may change its shape from frame to frame."""
     data = ob.data
     if ob.type not in SOLID:
@@ -190,13 +191,7 @@ def changes_shape(ob: bpy.types.Object) -> bool:
 
 
 def read_ground(
-    view_layer: bpy.types.ViewLayer,
-    ob: bpy.types.Object,
-    worlds: Floats,
-    frames: Sequence[int],
-    support: Floats,
-    way: Floats,
-    reach: float,
+    view_layer: ViewLayer, ob: Object, worlds: Floats, frames: Sequence[int], support: Floats, way: Floats, reach: float
 ) -> Generator[float, None, Ground]:
     """Sample an object on frames; yields progress (0 to 1).
 
@@ -236,7 +231,7 @@ def read_ground(
     return Ground(shapes, place, up)
 
 
-def _triangles(seen: bpy.types.Object) -> tuple[Floats, Ints]:
+def _triangles(seen: Object) -> tuple[Floats, Ints]:
     """Return corners (v, 3) and triangles (t, 3) of an evaluated object."""
     mesh = seen.to_mesh()
     if mesh is None:  # such as a curve without points
@@ -259,8 +254,8 @@ def _triangles(seen: bpy.types.Object) -> tuple[Floats, Ints]:
 class Floor:
     """An object that points must stay above; implements `bake.reducing.Floor`."""
 
-    view_layer: bpy.types.ViewLayer
-    ob: bpy.types.Object
+    view_layer: ViewLayer
+    ob: Object
 
     def read_heights(
         self, frames: Sequence[int], points: Floats, reach: float
@@ -273,7 +268,7 @@ class Floor:
         return (yield from part(looking, 0.5, 1.0)).heights
 
 
-def remember(ob: bpy.types.Object, on: bpy.types.Object | None, undo: ExitStack) -> None:
+def remember(ob: Object, on: Object | None, undo: ExitStack) -> None:
     """Note what an armature is planted on (None: nothing), if it has an action; `undo` takes it back.
 
     The armature object holds it, and its action names it: an action that held it would bring it along to other files.
@@ -284,7 +279,7 @@ def remember(ob: bpy.types.Object, on: bpy.types.Object | None, undo: ExitStack)
         _write(ob, action, on, "" if on is None else on.name)
 
 
-def planted_on(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Floor | None:
+def planted_on(view_layer: ViewLayer, ob: Object) -> Floor | None:
     """Return what an armature was planted on, if that object still exists in the view layer."""
     on, action = object_of(ob).ground, compat.action_of(ob)
     name = "" if action is None else _named(action)
@@ -293,11 +288,11 @@ def planted_on(view_layer: bpy.types.ViewLayer, ob: bpy.types.Object) -> Floor |
     return Floor(view_layer, on) if view_layer.objects.get(on.name) == on else None
 
 
-def _named(action: bpy.types.Action) -> str:
+def _named(action: Action) -> str:
     name = action.get(original_keys.PROPERTY, {}).get(GROUND, "")
     return name if isinstance(name, str) else ""
 
 
-def _write(ob: bpy.types.Object, action: bpy.types.Action, on: bpy.types.Object | None, name: str) -> None:
+def _write(ob: Object, action: Action, on: Object | None, name: str) -> None:
     object_of(ob).ground = on
     original_keys.note(action, GROUND, name)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-import bpy
 import numpy as np
+from bpy.types import PoseBone
 
 from ..core import keyframes
 from ..core.channels import Row
@@ -95,7 +95,7 @@ def why_fixed(feet: Feet) -> str:
     return ""
 
 
-def is_carried(goal: Goal, hips: bpy.types.PoseBone) -> bool:
+def is_carried(goal: Goal, hips: PoseBone) -> bool:
     """Return whether a target is attached to the hips or to a bone below them."""
     ob, below = hips.id_data, {hips.name, *(bone.name for bone in hips.children_recursive)}
     return any(above.ob == ob and above.bone in below for above in parents_of(goal.ob, goal.bone))

@@ -1,7 +1,7 @@
 """The points at which the hand or foot of a chain touches, stored in the settings of the chain."""
 
-import bpy
 import numpy as np
+from bpy.types import PoseBone
 
 from ..anatomy.body import pivots_of
 from ..anatomy.figure import Figure
@@ -11,18 +11,18 @@ from ..rig.plan.chain import chain_bones, end_of
 from ..solve.problem import Floats
 
 
-def is_of_leg(figure: Figure, tip: bpy.types.PoseBone) -> bool:
+def is_of_leg(figure: Figure, tip: PoseBone) -> bool:
     """Return whether a chain is on a leg."""
     return is_leg(figure, _row(figure, tip))
 
 
-def stored(tip: bpy.types.PoseBone) -> Floats:
+def stored(tip: PoseBone) -> Floats:
     """Return the stored heel and toe (2, 3), in the axes of the end bone from its head; zero where none is stored."""
     chain = chain_of(tip)
     return np.array([chain.heel_pivot, chain.toe_pivot], dtype=np.float64)
 
 
-def found(figure: Figure, tip: bpy.types.PoseBone) -> Floats:
+def found(figure: Figure, tip: PoseBone) -> Floats:
     """Return heel and toe (2, 3) as derived from the bones, in the axes of the end bone from its head."""
     end = end_of(tip)
     if end is None:
@@ -33,17 +33,17 @@ def found(figure: Figure, tip: bpy.types.PoseBone) -> Floats:
     return np.asarray((away[:, :, None] * axes[None]).sum(axis=1))
 
 
-def of(figure: Figure, tip: bpy.types.PoseBone) -> Floats:
+def of(figure: Figure, tip: PoseBone) -> Floats:
     """Return the stored heel and toe (2, 3), or those derived from the bones if none are stored."""
     own = stored(tip)
     return own if own.any() else found(figure, tip)
 
 
-def store(tip: bpy.types.PoseBone, pivots: Floats) -> None:
+def store(tip: PoseBone, pivots: Floats) -> None:
     """Store heel and toe (2, 3) in the settings of a chain."""
     chain = chain_of(tip)
     chain.heel_pivot, chain.toe_pivot = pivots.tolist()
 
 
-def _row(figure: Figure, tip: bpy.types.PoseBone) -> list[int]:
+def _row(figure: Figure, tip: PoseBone) -> list[int]:
     return [figure.names.index(bone.name) for bone in chain_bones(tip)]

@@ -5,8 +5,8 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-import bpy
 import numpy as np
+from bpy.types import Context, Object, PoseBone
 
 from ..anatomy.body import root_of
 from ..anatomy.figure import Figure
@@ -59,25 +59,21 @@ class Options:
     """The largest movement of the hips, as a fraction of the longest leg."""
     smooth: float = 0.2
     """Seconds over which a movement of the hips begins and ends."""
-    on: bpy.types.Object | None = None
+    on: Object | None = None
     """What the feet stand on, if that moves."""
-    ground: bpy.types.Object | None = None
+    ground: Object | None = None
     """What hands and feet must not go through."""
     slope: float = np.radians(40.0)
     """The largest angle, in radians, by which feet turn to follow the ground."""
 
     @property
-    def support(self) -> bpy.types.Object | None:
+    def support(self) -> Object | None:
         """What the feet stand on; None if that doesn't move."""
         return self.on or (None if self.ground is None or ground_object.is_still(self.ground) else self.ground)
 
 
 def plant_feet(
-    context: bpy.types.Context,
-    ob: bpy.types.Object,
-    tips: Sequence[bpy.types.PoseBone],
-    frames: Sequence[int],
-    options: Options,
+    context: Context, ob: Object, tips: Sequence[PoseBone], frames: Sequence[int], options: Options
 ) -> Generator[float, None, Planted]:
     """Plant feet by keying targets and hips; yields progress (0 to 1). Closing the generator undoes everything.
 
@@ -175,9 +171,7 @@ def plant_feet(
     )
 
 
-def _chosen(
-    tips: Sequence[bpy.types.PoseBone], at: Floats, options: Options
-) -> tuple[list[bpy.types.PoseBone], list[bpy.types.PoseBone]]:
+def _chosen(tips: Sequence[PoseBone], at: Floats, options: Options) -> tuple[list[PoseBone], list[PoseBone]]:
     """Return the chains to plant at times (F,) of the action, and those that are left out: the hips carry them."""
     touching = [tip for tip in tips if contact_keys.read(tip, at).any()]
     if not options.ground:
@@ -188,7 +182,7 @@ def _chosen(
     return [tip for tip in tips if tip in touching or (tip in others and tip not in carried)], carried
 
 
-def _goes_along(tip: bpy.types.PoseBone) -> bool:
+def _goes_along(tip: PoseBone) -> bool:
     """Return whether the target of a chain is carried by the body, as that of a spine is."""
     figure = Figure.of(tip.id_data)
     body = root_of(figure, figure.names.index(chain_bones(tip)[0].name))

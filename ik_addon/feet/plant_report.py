@@ -3,8 +3,8 @@
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import bpy
 import numpy as np
+from bpy.types import Context, Object, PoseBone, ViewLayer
 
 from ..anatomy.figure import Figure
 from ..bake.restore import over_frames
@@ -87,13 +87,13 @@ class Planted(Report):
 
 
 def as_saved(
-    context: bpy.types.Context,
-    ob: bpy.types.Object,
-    tips: Sequence[bpy.types.PoseBone],
+    context: Context,
+    ob: Object,
+    tips: Sequence[PoseBone],
     frames: Sequence[int],
     planted: Planted,
     *,
-    on: bpy.types.Object | None,
+    on: Object | None,
     floor: Floor | None,
 ) -> Generator[float, None, Planted]:
     """Play all frames and measure the planted feet as Blender shows them; yields progress (0 to 1).
@@ -128,11 +128,7 @@ def as_saved(
 
 
 def _points(
-    view_layer: bpy.types.ViewLayer,
-    ob: bpy.types.Object,
-    tips: Sequence[bpy.types.PoseBone],
-    frames: Sequence[int],
-    on: bpy.types.Object | None,
+    view_layer: ViewLayer, ob: Object, tips: Sequence[PoseBone], frames: Sequence[int], on: Object | None
 ) -> Generator[float, None, tuple[Floats, list[float], Floats]]:
     """Return world positions (F, C, 2, 3) of heels and toes, lengths of limbs, and what they stand on (F, 4, 4)."""
     figure, names = Figure.of(ob), ob.pose.bones.keys()

@@ -7,8 +7,8 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import bpy
 import numpy as np
+from bpy.types import Context, Object, PoseBone, ViewLayer
 
 from ..anatomy.body import root_of
 from ..anatomy.figure import Figure
@@ -39,7 +39,7 @@ from .ground_object import Ground, read_ground, still
 class Feet:
     """The hands and feet of chains on F frames."""
 
-    view_layer: bpy.types.ViewLayer
+    view_layer: ViewLayer
     frames: Sequence[int]
     times: Floats
     """(F,) times of these frames in the action."""
@@ -48,11 +48,11 @@ class Feet:
     sampled: Sampled
     support: Floats
     """(F, 4, 4) world matrices of what they stand on, without scale."""
-    ground: tuple[bpy.types.Object, Floats] | None
+    ground: tuple[Object, Floats] | None
     """The ground, and its world matrices (F, 4, 4); None if there is none."""
     hips: int | None
     """Index of the bone that carries all of the limbs; None if no single bone does."""
-    along: Sequence[tuple[bpy.types.PoseBone, Goal]]
+    along: Sequence[tuple[PoseBone, Goal]]
     """What goes along with it, see `_followers`."""
     standing: Feet | None = None
     """The feet that were planted earlier and stay where they are: they need the hips where these are; None: none."""
@@ -62,7 +62,7 @@ class Feet:
         """The skeleton."""
         return Figure.of(self.snap.ob)
 
-    def tip(self, chain: Chain) -> bpy.types.PoseBone:
+    def tip(self, chain: Chain) -> PoseBone:
         """Return the tip bone of a chain, which holds its settings."""
         return self.snap.ob.pose.bones[chain.tip]
 
@@ -144,12 +144,12 @@ class Feet:
 
 
 def sample(
-    context: bpy.types.Context,
-    ob: bpy.types.Object,
-    tips: Sequence[bpy.types.PoseBone],
+    context: Context,
+    ob: Object,
+    tips: Sequence[PoseBone],
     frames: Sequence[int],
-    on: bpy.types.Object | None,
-    ground: bpy.types.Object | None,
+    on: Object | None,
+    ground: Object | None,
     undo: ExitStack,
 ) -> Generator[float, None, Feet]:
     """Sample the feet of chains on frames, as they were before planting; yields progress (0 to 1).
@@ -207,7 +207,7 @@ def sample(
     return feet(slice(len(tips)), feet(slice(len(tips), None), None) if rest else None)
 
 
-def _stands(tip: bpy.types.PoseBone, times: Floats) -> bool:
+def _stands(tip: PoseBone, times: Floats) -> bool:
     """Return whether planting keyed the target of a chain on frames on which it touches, at `times` of the action."""
     target = target_of(tip)
     if target is None or not contact_keys.read(tip, times).any():
@@ -215,9 +215,7 @@ def _stands(tip: bpy.types.PoseBone, times: Floats) -> bool:
     return original_keys.is_planted(target, times)
 
 
-def _followers(
-    ob: bpy.types.Object, planted: Collection[bpy.types.PoseBone], hips: bpy.types.PoseBone
-) -> list[tuple[bpy.types.PoseBone, Goal]]:
+def _followers(ob: Object, planted: Collection[PoseBone], hips: PoseBone) -> list[tuple[PoseBone, Goal]]:
     """Return what follows the hips of an armature when some of its chains are planted, each with the tip of its chain.
 
     That is never a goal of a leg. Planting itself places the targets of the planted chains. Goals without keys, and

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import bpy
 import numpy as np
+from bpy.types import Context, Object, PoseBone
 from mathutils import Matrix, Quaternion, Vector
 
 from ..anatomy.body import feet_of, find_members
@@ -78,7 +78,7 @@ class Mirror:
     """(3, 3) rest orientation of the bone that follows."""
 
     @classmethod
-    def of(cls, ob: bpy.types.Object, image: str, bone: str) -> Mirror:
+    def of(cls, ob: Object, image: str, bone: str) -> Mirror:
         """Read the mirror of two bones, by their names, from an armature object."""
         rests = np.array([np.array(ob.data.bones[name].matrix_local)[:3, :3] for name in (image, bone)])
         of_image, rest = orthonormal(rests)
@@ -116,7 +116,7 @@ class BodyDrag:
 
     turns_in_place = True
 
-    def __init__(self, context: bpy.types.Context, ob: bpy.types.Object, ask: Ask) -> None:
+    def __init__(self, context: Context, ob: Object, ask: Ask) -> None:
         """Take hold of the bone.
 
         Raises:
@@ -186,7 +186,7 @@ class BodyDrag:
                 parts[bone] = say(member.words)
         return list(dict.fromkeys(parts.get(bone, self._figure.names[bone]) for bone in posed.held_by))
 
-    def move(self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None) -> PosedBody:
+    def move(self, context: Context, offset: Vector, turn: Quaternion | None = None) -> PosedBody:
         """Bring the dragged joint to an offset from its start, or as near as possible, and pose the bones.
 
         Args:
@@ -217,7 +217,7 @@ class BodyDrag:
         self._write(context, posed, poser)
         return posed
 
-    def extend(self, context: bpy.types.Context, by: int) -> None:
+    def extend(self, context: Context, by: int) -> None:
         """Let `by` more bones follow, up to the whole body, or fewer; the dragged joint stays where it is."""
         length = min(max(1, (self.extent.length or self.extent.longest) + by), self.extent.longest)
         self.extent, before = self._extent(length), self.extent
@@ -227,10 +227,10 @@ class BodyDrag:
         offset, turn = self._asked
         self.move(context, offset, turn)
 
-    def settle(self, context: bpy.types.Context) -> None:
+    def settle(self, context: Context) -> None:
         """Do nothing: no work is left when the mouse rests."""
 
-    def finish(self, context: bpy.types.Context) -> list[str]:
+    def finish(self, context: Context) -> list[str]:
         """End the drag: chains keep the pose, and keys are set if auto keying is on.
 
         Returns:
@@ -270,7 +270,7 @@ class BodyDrag:
         # The bones of chains revert together with the targets, which are what a user keys.
         return remarks + reverting(context, [*controls, *((moved[i], fields[i]) for i in moved if i not in posed)])
 
-    def cancel(self, context: bpy.types.Context) -> None:
+    def cancel(self, context: Context) -> None:
         """Restore everything exactly."""
         with registry.paused(self.ob):
             channels.write(self.ob, np.arange(len(self._before)), self._before)
@@ -362,7 +362,7 @@ class BodyDrag:
                 found.append(Pin(stand.index[own[-1].name], location=False, strength=strength))
         return found
 
-    def _write(self, context: bpy.types.Context, posed: PosedBody, poser: Poser) -> None:
+    def _write(self, context: Context, posed: PosedBody, poser: Poser) -> None:
         stand, ob = self.stand, self.ob
         rows = stand.rows(ob, self._before, stand.posed(posed), poser.tree.bones, self._body.root)
         last, self.moved = self.moved, poser.tree.bones.tolist()
@@ -373,7 +373,7 @@ class BodyDrag:
             context.view_layer.update()
 
 
-def _pins_of(ob: bpy.types.Object, ask: Ask, figure: Figure) -> dict[str, frozenset[str]]:
+def _pins_of(ob: Object, ask: Ask, figure: Figure) -> dict[str, frozenset[str]]:
     """Return pins by bone name: those of `ask`, or else those stored, or else what `without_pins` says."""
     pins = stored_pins(ob) if ask.pins is None else ask.pins
     found = dict(pins)
@@ -382,11 +382,11 @@ def _pins_of(ob: bpy.types.Object, ask: Ask, figure: Figure) -> dict[str, frozen
     return found
 
 
-def _solved_chains(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
+def _solved_chains(ob: Object) -> list[PoseBone]:
     """Return the tips of the chains that live solving poses now."""
     return [tip for tip in tips(ob) if chain_of(tip).enabled] if object_of(ob).live else []
 
 
-def _bones_of(tips: Iterable[bpy.types.PoseBone]) -> set[int]:
+def _bones_of(tips: Iterable[PoseBone]) -> set[int]:
     """Return the indices of pose bones that chains pose."""
     return {tip.id_data.pose.bones.find(bone.name) for tip in tips for bone in posed_bones(tip)}

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-import bpy
 import numpy as np
+from bpy.types import Object
 
 from ..anatomy.body import LIMBS, Region, find_members, root_of
 from ..anatomy.chain_ends import joints_of
@@ -95,7 +95,7 @@ class Extent:
     @classmethod
     def of(
         cls,
-        ob: bpy.types.Object,
+        ob: Object,
         figure: Figure,
         grabbed: Sequence[int],
         *,
@@ -129,13 +129,13 @@ class Extent:
         return cls(_movable(ob, figure, root), None, 0, longest)
 
 
-def _connected(ob: bpy.types.Object, figure: Figure, row: Sequence[int]) -> int:
+def _connected(ob: Object, figure: Figure, row: Sequence[int]) -> int:
     """Return how many bones at the start of an upward row are connected to one another."""
     loose = (count for count, bone in enumerate(row, 1) if not ob.data.bones[figure.names[bone]].use_connect)
     return next(loose, len(row))
 
 
-def _movable(ob: bpy.types.Object, figure: Figure, root: int) -> str:
+def _movable(ob: Object, figure: Figure, root: int) -> str:
     """Return the first bone from the root up that can move: a connected bone can't move away from its parent."""
     above = (ob.data.bones[figure.names[bone]] for bone in figure.up(root))
     return next(bone.name for bone in above if bone.parent is None or not bone.use_connect)

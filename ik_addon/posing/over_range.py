@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-import bpy
 import numpy as np
+from bpy.types import Context, Object, PoseBone
 
 from ..core.channels import Row, slerp
 from ..core.falloff import changed
@@ -38,7 +38,7 @@ SHOWS = np.sin(np.radians(1.2))
 class Dragged:
     """What a drag moved."""
 
-    ob: bpy.types.Object
+    ob: Object
     before: Row
     """(m, 17) the channels of all pose bones before the drag."""
     stand: Stand
@@ -63,9 +63,7 @@ class Dragged:
 class BodyRange:
     """The keys around a drag of a body, on K frames."""
 
-    def __init__(
-        self, context: bpy.types.Context, dragged: Dragged, tips: Sequence[bpy.types.PoseBone], reach: EditRange
-    ) -> None:
+    def __init__(self, context: Context, dragged: Dragged, tips: Sequence[PoseBone], reach: EditRange) -> None:
         """Note keys and poses of the range before the drag is kept.
 
         Args:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import bpy
 import numpy as np
+from bpy.types import Context, Object, PoseBone
 from mathutils import Vector
 
 from ..core.settings import chain_of, goal_of, is_tip
@@ -23,14 +23,14 @@ FAT = 0.1
 class Picked(NamedTuple):
     """A bone in the region of a viewport."""
 
-    bone: bpy.types.PoseBone
+    bone: PoseBone
     use_tail: bool
     """Whether its tail is nearer to the mouse than its head."""
     ends: Floats
     """(2, 2) head and tail in the region, in pixels."""
 
     @classmethod
-    def nearest(cls, context: bpy.types.Context, bone: bpy.types.PoseBone, place: Vector) -> Picked:
+    def nearest(cls, context: Context, bone: PoseBone, place: Vector) -> Picked:
         """Return a bone with whichever of its ends is nearer to a place.
 
         At the end of a chain, where its target is, that is the joint which follows the target: the head of the hand.
@@ -42,24 +42,24 @@ class Picked(NamedTuple):
         return cls(bone, bool(far[1] < far[0]), ends)
 
     @classmethod
-    def of(cls, context: bpy.types.Context, bone: bpy.types.PoseBone, use_tail: bool) -> Picked:
+    def of(cls, context: Context, bone: PoseBone, use_tail: bool) -> Picked:
         """Return a bone with one of its ends."""
         return cls(bone, use_tail, on_screen(context, [bone])[0, :, :2])
 
 
-def joint_of(tip: bpy.types.PoseBone) -> tuple[bpy.types.PoseBone, bool]:
+def joint_of(tip: PoseBone) -> tuple[PoseBone, bool]:
     """Return the joint that follows the target of a chain: the head of the hand or foot, or else the tip's tail."""
     end = end_of(tip)
     return (tip, True) if end is None else (end, False)
 
 
-def near_of(context: bpy.types.Context) -> float:
+def near_of(context: Context) -> float:
     """Return how many pixels from the mouse a bone may be."""
     scale: float = context.preferences.system.ui_scale
     return NEAR * scale
 
 
-def picked(context: bpy.types.Context, place: Vector) -> Picked | None:
+def picked(context: Context, place: Vector) -> Picked | None:
     """Return the bone nearest to a place in the region, of all armatures in Pose Mode; if several, the frontmost.
 
     Targets are left out: the joint that follows one is under it, and takes it along.
@@ -74,7 +74,7 @@ def picked(context: bpy.types.Context, place: Vector) -> Picked | None:
     return None if index is None else Picked.nearest(context, bones[index], place)
 
 
-def target_bones(obs: Iterable[bpy.types.Object]) -> dict[bpy.types.PoseBone, bpy.types.PoseBone]:
+def target_bones(obs: Iterable[Object]) -> dict[PoseBone, PoseBone]:
     """Return the target bones of the chains of some armatures, with the tip of each chain."""
     found = {}
     for ob in obs:
@@ -85,7 +85,7 @@ def target_bones(obs: Iterable[bpy.types.Object]) -> dict[bpy.types.PoseBone, bp
     return found
 
 
-def on_screen(context: bpy.types.Context, bones: Sequence[bpy.types.PoseBone]) -> Floats:
+def on_screen(context: Context, bones: Sequence[PoseBone]) -> Floats:
     """Return heads and tails (n, 2, 3) of bones in the region: pixels, and depth; NaN behind the viewer."""
     region, view = context.region, context.region_data
     worlds = {bone.id_data: matrix_array(bone.id_data.matrix_world) for bone in bones}

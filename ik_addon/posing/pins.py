@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import bpy
+from bpy.types import Object
 
 from ..anatomy.body import feet_of, hands_of
 from ..anatomy.figure import Figure
@@ -14,7 +15,7 @@ EXTREMITIES = {"FEET": feet_of, "HANDS": hands_of}
 """Finds the ends of limbs that can be pinned together."""
 
 
-def stored_pins(ob: bpy.types.Object) -> dict[str, frozenset[str]]:
+def stored_pins(ob: Object) -> dict[str, frozenset[str]]:
     """Return the stored pins by bone name, in the order of the armature."""
     if ob.pose is None:
         return {}  # Blender has not evaluated it yet
@@ -22,7 +23,7 @@ def stored_pins(ob: bpy.types.Object) -> dict[str, frozenset[str]]:
     return {bone.name: frozenset(chain_of(bone).pin) for bone in marked}
 
 
-def set_pins(ob: bpy.types.Object, names: Iterable[str], flags: Iterable[str]) -> None:
+def set_pins(ob: Object, names: Iterable[str], flags: Iterable[str]) -> None:
     """Pin bones, and with X-Axis Mirror those on the other side too; no flags: unpin them."""
     for name in names:
         for bone in (name, image_of(ob, name)):
@@ -30,13 +31,13 @@ def set_pins(ob: bpy.types.Object, names: Iterable[str], flags: Iterable[str]) -
                 chain_of(ob.pose.bones[bone]).pin = set(flags)
 
 
-def image_of(ob: bpy.types.Object, name: str) -> str:
+def image_of(ob: Object, name: str) -> str:
     """Return the bone on the other side that X-Axis Mirror also changes; empty if it is off or there is none."""
     other = bpy.utils.flip_name(name) if ob.pose.use_mirror_x else name
     return other if other != name and other in ob.pose.bones else ""
 
 
-def extremities(ob: bpy.types.Object, which: str) -> list[str]:
+def extremities(ob: Object, which: str) -> list[str]:
     """Return the `EXTREMITIES` of a figure, by name."""
     figure = Figure.of(ob, steered_bones(ob))
     return [figure.names[bone] for bone in EXTREMITIES[which](figure)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-import bpy
 import numpy as np
+from bpy.types import Depsgraph, Object, PoseBone
 
 from ..anatomy.body import LIMBS, find_members
 from ..anatomy.figure import Figure
@@ -44,7 +44,7 @@ class Stand:
     body: Body
 
     @classmethod
-    def of(cls, depsgraph: bpy.types.Depsgraph, ob: bpy.types.Object, root: str) -> Stand:
+    def of(cls, depsgraph: Depsgraph, ob: Object, root: str) -> Stand:
         """Read an armature.
 
         Args:
@@ -101,7 +101,7 @@ class Stand:
         pose[:, :3, 3] = posed.heads
         return pose
 
-    def rows(self, ob: bpy.types.Object, rows: Row, pose: Floats, bones: Ints, root: int | None) -> Row:
+    def rows(self, ob: Object, rows: Row, pose: Floats, bones: Ints, root: int | None) -> Row:
         """Return the channels of all m pose bones after posing some of them.
 
         Args:
@@ -128,7 +128,7 @@ class Stand:
         return rows
 
 
-def _joints(bones: Sequence[bpy.types.PoseBone], folds: Mapping[int, Fold], offsets: Floats) -> tuple[Floats, Floats]:
+def _joints(bones: Sequence[PoseBone], folds: Mapping[int, Fold], offsets: Floats) -> tuple[Floats, Floats]:
     """Return the axes (n, 3, 3) of bones at rest, in those of the parent, and their stiffness about these (n, 3).
 
     Stiffness is as set, and higher across the axis about which a joint folds. A joint without limits turns about the
@@ -148,9 +148,7 @@ def _joints(bones: Sequence[bpy.types.PoseBone], folds: Mapping[int, Fold], offs
     return rest, found
 
 
-def _bends(
-    depsgraph: bpy.types.Depsgraph, bones: Sequence[bpy.types.PoseBone], figure: Figure, frames: Floats
-) -> Floats:
+def _bends(depsgraph: Depsgraph, bones: Sequence[PoseBone], figure: Figure, frames: Floats) -> Floats:
     """Return the rotations (n, 3) by which straight knees and elbows begin to bend, in object space.
 
     They bend to the side of their chain, or to the one that a new chain would get.

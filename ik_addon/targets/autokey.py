@@ -6,14 +6,14 @@ version uses this module.
 
 from collections.abc import Collection, Iterable, Iterator
 
-import bpy
+from bpy.types import Context, FCurve, KeyingSet, KeyingSetPath
 
 from ..core.channels import FIELDS
 from ..core.goals import Holder, curves_on, group_of, keyed_indices, named
 from ..core.translation.sentences import say
 
 
-def auto_key(context: bpy.types.Context, holder: Holder, fields: Collection[str]) -> None:
+def auto_key(context: Context, holder: Holder, fields: Collection[str]) -> None:
     """Key changed channels on the current frame if auto keying is on, following its settings.
 
     Args:
@@ -24,7 +24,7 @@ def auto_key(context: bpy.types.Context, holder: Holder, fields: Collection[str]
     settings = context.scene.tool_settings
     if not settings.use_keyframe_insert_auto or not fields:
         return
-    keying: bpy.types.KeyingSet | None = context.scene.keying_sets_all.active
+    keying: KeyingSet | None = context.scene.keying_sets_all.active
     if settings.use_keyframe_insert_keyingset and keying is not None:
         _key_set(context, keying, holder)
         return
@@ -38,7 +38,7 @@ def auto_key(context: bpy.types.Context, holder: Holder, fields: Collection[str]
             holder.keyframe_insert(field, index=index, group=group, options=options, keytype=settings.keyframe_type)
 
 
-def left_out(context: bpy.types.Context, holders: Iterable[Holder]) -> list[str]:
+def left_out(context: Context, holders: Iterable[Holder]) -> list[str]:
     """Return that the preferences keep auto keying from keying one of these for the first time; empty if they don't."""
     settings, edit = context.scene.tool_settings, context.preferences.edit
     if not settings.use_keyframe_insert_auto or not edit.use_keyframe_insert_available:
@@ -50,7 +50,7 @@ def left_out(context: bpy.types.Context, holders: Iterable[Holder]) -> list[str]
     return [say(text, names=named(bare))] if bare else []
 
 
-def reverting(context: bpy.types.Context, written: Iterable[tuple[Holder, Collection[str]]]) -> list[str]:
+def reverting(context: Context, written: Iterable[tuple[Holder, Collection[str]]]) -> list[str]:
     """Return that some holders, whose channels were set, revert to their keys on the next frame change; empty if none.
 
     One sentence tells of all of them: a body has dozens of bones.
@@ -62,7 +62,7 @@ def reverting(context: bpy.types.Context, written: Iterable[tuple[Holder, Collec
     return [say("{names} are animated and revert on the next frame change. Key them", names=named(names))]
 
 
-def goes_back(context: bpy.types.Context, holder: Holder, fields: Collection[str]) -> bool:
+def goes_back(context: Context, holder: Holder, fields: Collection[str]) -> bool:
     """Whether a channel that was set returns to its keyed value when the current frame is evaluated again."""
     frame = context.scene.frame_current_final
     return any(
@@ -72,12 +72,12 @@ def goes_back(context: bpy.types.Context, holder: Holder, fields: Collection[str
     )
 
 
-def differs(value: float, curve: bpy.types.FCurve, time: float) -> bool:
+def differs(value: float, curve: FCurve, time: float) -> bool:
     """Whether a value differs from that of an F-curve by more than rounding."""
     return abs(value - curve.evaluate(time)) > 1e-5 * max(1.0, abs(value))
 
 
-def _options(context: bpy.types.Context, *, visual: bool, needed: bool) -> set[str]:
+def _options(context: Context, *, visual: bool, needed: bool) -> set[str]:
     settings = context.scene.tool_settings
     wanted = {
         "INSERTKEY_VISUAL": visual,
@@ -88,7 +88,7 @@ def _options(context: bpy.types.Context, *, visual: bool, needed: bool) -> set[s
     return {option for option, on in wanted.items() if on}
 
 
-def _key_set(context: bpy.types.Context, keying: bpy.types.KeyingSet, holder: Holder) -> None:
+def _key_set(context: Context, keying: KeyingSet, holder: Holder) -> None:
     """Key the holder's paths in a keying set; a set of absolute paths is keyed as it is."""
     edit, settings = context.preferences.edit, context.scene.tool_settings
     visual, needed = edit.use_visual_keying, edit.use_auto_keyframe_insert_needed
@@ -108,9 +108,7 @@ def _key_set(context: bpy.types.Context, keying: bpy.types.KeyingSet, holder: Ho
         )
 
 
-def _paths(
-    context: bpy.types.Context, keying: bpy.types.KeyingSet, holder: Holder
-) -> Iterator[bpy.types.KeyingSetPath]:
+def _paths(context: Context, keying: KeyingSet, holder: Holder) -> Iterator[KeyingSetPath]:
     if keying.type_info is not None:
         # `refresh` would use the selection, and the target may not be selected.
         keying.paths.clear()

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-import bpy
+from bpy.types import Context, Object, PoseBone
 
 from ..chains import make_controls
 from ..core import channels, compat
@@ -11,7 +11,7 @@ from ..rig.plan.chain import posed_bones, tips
 from .movable import goals_of
 
 
-def controls_of(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], *, with_trunk: bool) -> list[Goal]:
+def controls_of(ob: Object, tips: Sequence[PoseBone], *, with_trunk: bool) -> list[Goal]:
     """Return what can be moved: targets and poles of chains, and with the trunk shoulders, hips and root."""
     found = [goal for tip in tips for goal in goals_of(tip) if not goal.why_fixed]
     if with_trunk and ob.is_editable:
@@ -19,14 +19,14 @@ def controls_of(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], *, wit
     return list(dict.fromkeys(found))
 
 
-def not_copied(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
+def not_copied(context: Context, ob: Object) -> list[str]:
     """Return the selected empties among the controls, which Copy Pose leaves out; not where it takes the whole limb."""
     selected = context.selected_objects
     chains = [tip for tip in tips(ob) if not all(map(compat.is_selected, posed_bones(tip)))]
     return [goal.name for tip in chains for goal in goals_of(tip) if not goal.is_bone and goal.ob in selected]
 
 
-def select(context: bpy.types.Context, goals: Sequence[Goal]) -> int:
+def select(context: Context, goals: Sequence[Goal]) -> int:
     """Select these controls and nothing else; return how many there are in the view layer."""
     layer = context.view_layer.objects
     rigs = {goal.ob for goal in goals if goal.is_bone}
@@ -44,7 +44,7 @@ def select(context: bpy.types.Context, goals: Sequence[Goal]) -> int:
     return len(found)
 
 
-def key(context: bpy.types.Context, goals: Sequence[Goal]) -> None:
+def key(context: Context, goals: Sequence[Goal]) -> None:
     """Key location and rotation of these controls on the current frame, whether or not they have keys already."""
     keytype = context.scene.tool_settings.keyframe_type
     for goal in goals:

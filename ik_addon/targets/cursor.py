@@ -12,6 +12,7 @@ from typing import Protocol
 
 import bpy
 from bpy.props import BoolProperty
+from bpy.types import Context, Depsgraph, Object, Scene, Window
 from mathutils import Matrix, Quaternion, Vector
 
 from ..core import interruption
@@ -40,7 +41,7 @@ class Held(Protocol):
 
     turns_in_place: bool
     """If a key changes the move to a rotation, turn at the current place instead of the initial one."""
-    ob: bpy.types.Object
+    ob: Object
     """The armature object that follows."""
     reach: EditRange
     """How many frames around the current one the drag reaches when it ends."""
@@ -53,20 +54,20 @@ class Held(Protocol):
     def world(self) -> Matrix:
         """The world matrix at the start of the drag."""
 
-    def move(self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None) -> object:
+    def move(self, context: Context, offset: Vector, turn: Quaternion | None = None) -> object:
         """Move by an offset from the start, and turn in place, both in world space; see `Drag.move`."""
 
-    def settle(self, context: bpy.types.Context) -> None:
+    def settle(self, context: Context) -> None:
         """Solve to full accuracy after hurried moves."""
 
-    def cancel(self, context: bpy.types.Context) -> None:
+    def cancel(self, context: Context) -> None:
         """Restore everything exactly."""
 
     @property
     def done(self) -> str:
         """The report at the end of a drag without remarks."""
 
-    def finish(self, context: bpy.types.Context) -> list[str]:
+    def finish(self, context: Context) -> list[str]:
         """Keep the result; return remarks as sentences."""
 
 
@@ -74,7 +75,7 @@ current: CursorDrag | None = None
 """The drag that is following the cursor."""
 
 
-def is_moving(window: bpy.types.Window) -> bool:
+def is_moving(window: Window) -> bool:
     """Whether one of the macros runs in a window."""
     running = filter(None, window.modal_operators)  # None: its class was unregistered meanwhile
     return any(operator.bl_idname in MACROS for operator in running)
@@ -88,7 +89,7 @@ def is_move(macro: Struct) -> bool:
 class CursorDrag:
     """A drag that follows the 3D cursor from its creation until `end` or `cancel`."""
 
-    def __init__(self, context: bpy.types.Context, drag: Held) -> None:
+    def __init__(self, context: Context, drag: Held) -> None:
         """Move the cursor to what is dragged, and start to follow the cursor.
 
         If the macro stops without ending the drag, the drag is cancelled: Blender sends no notice when a macro is
@@ -115,13 +116,13 @@ class CursorDrag:
         bpy.app.handlers.depsgraph_update_post.append(self.on_update)
         bpy.app.timers.register(self._watch, first_interval=WATCH)
 
-    def end(self, context: bpy.types.Context) -> None:
+    def end(self, context: Context) -> None:
         """Follow the last move, solve to full accuracy, and restore the cursor."""
         self._follow(context)
         self._settle(context)
         self._let_go()
 
-    def cancel(self, context: bpy.types.Context) -> None:
+    def cancel(self, context: Context) -> None:
         """Restore everything exactly."""
         self._let_go()
         self.drag.cancel(context)
@@ -132,7 +133,7 @@ class CursorDrag:
         with bpy.context.temp_override(window=self._window):
             self.cancel(bpy.context)
 
-    def _follow(self, context: bpy.types.Context) -> None:
+    def _follow(self, context: Context) -> None:
         now = self._cursor.matrix.copy()
         if now == self._seen:
             return
@@ -151,12 +152,12 @@ class CursorDrag:
         running = self._window.modal_operators
         return any(operator.bl_idname in MACROS and not is_move(operator) for operator in running)
 
-    def _settle(self, context: bpy.types.Context) -> None:
+    def _settle(self, context: Context) -> None:
         if self._unsettled_since is not None:
             self._unsettled_since = None
             self.drag.settle(context)
 
-    def on_update(self, _scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph) -> None:
+    def on_update(self, _scene: Scene, _depsgraph: Depsgraph) -> None:
         """Follow the cursor, which updates its scene when it moves."""
         # Blender calls update handlers without a window.
         with bpy.context.temp_override(window=self._window):

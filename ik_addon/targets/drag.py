@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import bpy
 import numpy as np
+from bpy.types import Context, Object, PoseBone
 from mathutils import Matrix, Quaternion, Vector
 
 from ..bake.restore import PoseSnapshot
@@ -29,13 +30,7 @@ class Drag:
     turns_in_place = False
 
     def __init__(
-        self,
-        context: bpy.types.Context,
-        tip: bpy.types.PoseBone,
-        role: str = "target",
-        *,
-        turns: bool = False,
-        reach: EditRange = HERE,
+        self, context: Context, tip: PoseBone, role: str = "target", *, turns: bool = False, reach: EditRange = HERE
     ) -> None:
         """Start the drag.
 
@@ -49,7 +44,7 @@ class Drag:
         Raises:
             UserError: the chain can't be solved, or its goal is missing or can't be moved.
         """
-        self.ob: bpy.types.Object = tip.id_data
+        self.ob: Object = tip.id_data
         self.tip, self.reach = tip.name, reach
         context.view_layer.update()
         check(self.ob, tip, context.view_layer)
@@ -71,7 +66,7 @@ class Drag:
         """The world matrix of the goal at the start of the drag."""
         return self.handle.world
 
-    def move(self, context: bpy.types.Context, offset: Vector, turn: Quaternion | None = None) -> reports.Report | None:
+    def move(self, context: Context, offset: Vector, turn: Quaternion | None = None) -> reports.Report | None:
         """Move the goal by an offset from its start, turn it by a rotation, both in world space, and solve.
 
         Within `registry.hurried`, a large body may return its first attempt; call `settle` afterwards.
@@ -82,13 +77,13 @@ class Drag:
         self._solve(context)
         return reports.get(self.ob, self.tip)
 
-    def settle(self, context: bpy.types.Context) -> None:
+    def settle(self, context: Context) -> None:
         """Solve to full accuracy, which gives the pose that a frame change would give."""
         for handle in self._handles:
             handle.owner.id_data.update_tag(refresh={"OBJECT"})
         self._solve(context)
 
-    def _solve(self, context: bpy.types.Context) -> None:
+    def _solve(self, context: Context) -> None:
         context.view_layer.update()  # solves if Live is on
         if not object_of(self.ob).live:
             solving.solve_now(self.ob, context.evaluated_depsgraph_get(), self._tips)
@@ -104,7 +99,7 @@ class Drag:
         report = reports.get(self.ob, self.tip)
         return "" if report is None else f"'{self.tip}': {report.message}"
 
-    def finish(self, context: bpy.types.Context) -> list[str]:
+    def finish(self, context: Context) -> list[str]:
         """End the drag, and key the goal if auto keying is on.
 
         Returns:
@@ -126,7 +121,7 @@ class Drag:
         unkeyed = left_out(context, [handle.owner for handle in self._handles])
         return [*([report.message] if report.failed else []), *unkeyed]
 
-    def cancel(self, context: bpy.types.Context) -> None:
+    def cancel(self, context: Context) -> None:
         """Restore everything exactly."""
         for handle in self._handles:
             handle.put_back()
@@ -151,7 +146,7 @@ class _Mirrored:
     """Whether the motion is mirrored; if not, the place is."""
 
     @classmethod
-    def of(cls, tip: bpy.types.PoseBone, role: str, image: Handle, *, turns: bool) -> _Mirrored | None:
+    def of(cls, tip: PoseBone, role: str, image: Handle, *, turns: bool) -> _Mirrored | None:
         """Take hold of it; None if X-Axis Mirror is off, or if there is none that can be moved."""
         ob = tip.id_data
         other = ob.pose.bones.get(bpy.utils.flip_name(tip.name)) if ob.pose.use_mirror_x and ob.mode == "POSE" else None
@@ -243,14 +238,14 @@ class Handle:
         self._whole.set_row(self._start)
 
 
-def _linear_of_object(ob: bpy.types.Object) -> Matrix:
+def _linear_of_object(ob: Object) -> Matrix:
     """Return the linear part (3, 3) of the map from an object's location to its world position."""
     if ob.parent is None and not ob.constraints:
         return Matrix.Identity(3)
     return (ob.matrix_world @ ob.matrix_basis.inverted_safe()).to_3x3()
 
 
-def _linear_of_bone(bone: bpy.types.PoseBone) -> Matrix:
+def _linear_of_bone(bone: PoseBone) -> Matrix:
     """Return the linear part (3, 3) of the map from a pose bone's location to its position in armature space."""
     above: dict[str, Value] = {}
     if bone.parent is not None:

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 
-import bpy
 import numpy as np
+from bpy.types import Scene
 
 from ..bake.selection import time_scale
 from ..core import contact_keys, keyframes
@@ -42,11 +42,11 @@ class EditRange:
         return cls(settings.range, settings.falloff, getattr(settings, "every_frame", False))
 
     @classmethod
-    def of_scene(cls, scene: bpy.types.Scene) -> EditRange:
+    def of_scene(cls, scene: Scene) -> EditRange:
         """Return how far edits by hand reach."""
         return cls(overlay_of(scene).edit_range, overlay_of(scene).edit_falloff)
 
-    def spreads(self, scene: bpy.types.Scene, goals: Mapping[int, Goal]) -> dict[int, Spread]:
+    def spreads(self, scene: Scene, goals: Mapping[int, Goal]) -> dict[int, Spread]:
         """Return what has keys of objects and bones that are edited on the current frame; none if nothing is reached.
 
         Their keys have to be as before the edit.
@@ -62,7 +62,7 @@ HERE = EditRange()
 class Spread:
     """The keys of one object or bone around an edit on the current frame."""
 
-    def __init__(self, scene: bpy.types.Scene, goal: Goal, reach: EditRange) -> None:
+    def __init__(self, scene: Scene, goal: Goal, reach: EditRange) -> None:
         """Find the keys that an edit reaches.
 
         Args:

@@ -29,6 +29,7 @@ from typing import NamedTuple
 import bpy
 import numpy as np
 from bpy.app.handlers import persistent
+from bpy.types import Depsgraph, Object, Scene
 
 from ..core import channels, compat, fk_keys, fk_store
 from ..core.channels import Row
@@ -164,7 +165,7 @@ def last_operator() -> int:
     return operators[-1].as_pointer() if operators else 0
 
 
-def _moves_keys(operator: Operator, depsgraph: bpy.types.Depsgraph, *, begins: bool) -> bool:
+def _moves_keys(operator: Operator, depsgraph: Depsgraph, *, begins: bool) -> bool:
     """Return whether an operator moves keys in an editor of animation, where Blender's transforms have the same names.
 
     It edits actions from the beginning; a transform of bones does so when it ends, with auto keying.
@@ -176,7 +177,7 @@ def _moves_keys(operator: Operator, depsgraph: bpy.types.Depsgraph, *, begins: b
     return operator.address == _keying
 
 
-def _reach(scene: bpy.types.Scene, operator: Operator) -> EditRange:
+def _reach(scene: Scene, operator: Operator) -> EditRange:
     """Return how far an edit reaches: as Adjust Last Operation says, or else the scene."""
     settings = None if operator.is_running else bpy.context.window_manager.operators[-1].properties
     if settings is None or "edit_range" not in settings.bl_rna.properties or not settings.is_property_set("edit_range"):
@@ -199,7 +200,7 @@ def _offer(reach: EditRange) -> None:
 # ---- what it means
 
 
-def meanings(ob: bpy.types.Object, plan: Plan, edited: set[int], *, pastes: bool) -> Iterator[Meaning]:
+def meanings(ob: Object, plan: Plan, edited: set[int], *, pastes: bool) -> Iterator[Meaning]:
     """Yield what edits of live bones, given by their rows, mean for the chains of a plan; the others become FK."""
     for chain in plan.chains:
         tip = ob.pose.bones[chain.tip]
@@ -217,7 +218,7 @@ def meanings(ob: bpy.types.Object, plan: Plan, edited: set[int], *, pastes: bool
 # ---- taking edits
 
 
-def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[int]:
+def take(ob: Object, rig: Rig, depsgraph: Depsgraph) -> set[int]:
     """Let goals follow bones that a hand moved on a still frame; return the `session_uid` of what moved.
 
     What is left for `absorb_edits` becomes FK.
@@ -286,9 +287,7 @@ def take(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> set[
     return {control.ob.uid for control in found}
 
 
-def _cancel(
-    ob: bpy.types.Object, gesture: Gesture, bones: LiveBones, present: Row, depsgraph: bpy.types.Depsgraph
-) -> set[int]:
+def _cancel(ob: Object, gesture: Gesture, bones: LiveBones, present: Row, depsgraph: Depsgraph) -> set[int]:
     """Put back the goals after Esc, which has put back the bones."""
     for control in gesture.before.values():
         control.put_back()
@@ -314,9 +313,7 @@ def _give_up() -> None:
             rig.bones.set_fk(ob, gesture.blended, gesture.fk, gesture.stored)
 
 
-def _followers(
-    ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, gesture: Gesture, *, pastes: bool
-) -> Iterator[Follower]:
+def _followers(ob: Object, plan: Plan, depsgraph: Depsgraph, gesture: Gesture, *, pastes: bool) -> Iterator[Follower]:
     """Yield what follows the edited bones; goals that can't be moved leave the edit to FK."""
     for meaning in meanings(ob, plan, set(gesture.edited), pastes=pastes):
         if meaning not in gesture.followers:
@@ -329,9 +326,7 @@ def _followers(
             yield follower
 
 
-def _follow(
-    ob: bpy.types.Object, gesture: Gesture, followers: Sequence[Follower], depsgraph: bpy.types.Depsgraph
-) -> bool:
+def _follow(ob: Object, gesture: Gesture, followers: Sequence[Follower], depsgraph: Depsgraph) -> bool:
     """Move goals to where the edited bones are; return False if something else holds one of them."""
     # The operator gives bones the channels that they would have in the pose before the gesture.
     wanted = gesture.start.copy()
@@ -347,9 +342,7 @@ def _follow(
     return bool(gesture.before) or not any(follower.is_held(depsgraph) for follower in followers)
 
 
-def _reach_fk(
-    ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, gesture: Gesture, left: Collection[int]
-) -> None:
+def _reach_fk(ob: Object, plan: Plan, depsgraph: Depsgraph, gesture: Gesture, left: Collection[int]) -> None:
     """Find the keys in the range of bones, given by their rows, whose edit becomes FK."""
     names, rows = plan.skeleton.names, set(left).difference(gesture.fk_spreads)
     goals = {row: Goal(ob, names[plan.live[row]], turns=True) for row in rows}
@@ -372,9 +365,7 @@ def _spread(gesture: Gesture, tip: str) -> dict[str, str]:
     return {}
 
 
-def _blend(
-    ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, gesture: Gesture, followers: Sequence[Follower]
-) -> None:
+def _blend(ob: Object, rig: Rig, depsgraph: Depsgraph, gesture: Gesture, followers: Sequence[Follower]) -> None:
     """Where chains that follow are between FK and IK, make what their goals ask for their FK pose as well."""
     plan, tips = rig.plan, {follower.tip for follower in followers}
     partly = {tip for tip in tips if chain_of(ob.pose.bones[tip]).influence < 1.0}
@@ -393,7 +384,7 @@ def _blend(
         rig.bones.set_fk(ob, rows, solution, solution)
 
 
-def _notes(ob: bpy.types.Object, plan: Plan, left: Collection[int]) -> dict[str, str]:
+def _notes(ob: Object, plan: Plan, left: Collection[int]) -> dict[str, str]:
     """Return sentences about bones, given by their rows, whose edit became FK, by the tip bone of their chain."""
     found = {}
     for chain in plan.chains:
@@ -403,13 +394,13 @@ def _notes(ob: bpy.types.Object, plan: Plan, left: Collection[int]) -> dict[str,
     return found
 
 
-def _show(ob: bpy.types.Object, live: Ints, rows: Row, depsgraph: bpy.types.Depsgraph) -> None:
+def _show(ob: Object, live: Ints, rows: Row, depsgraph: Depsgraph) -> None:
     """Evaluate the pose that channels (k, 17) give."""
     if channels.write(ob, live, rows):
         _evaluate(depsgraph)
 
 
-def _evaluate(depsgraph: bpy.types.Depsgraph) -> None:
+def _evaluate(depsgraph: Depsgraph) -> None:
     with paused():
         compat.update_in_handler(depsgraph)
 
@@ -439,7 +430,7 @@ def _is_in_step(operator: int) -> bool:
 
 
 @persistent
-def _after_update(_scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph) -> None:
+def _after_update(_scene: Scene, _depsgraph: Depsgraph) -> None:
     """Note which operators have ended, and what the edit that was just taken has led to."""
     global _ended, _keying, _latest
     if registry.is_paused:

@@ -6,6 +6,7 @@ from typing import NamedTuple, Self
 
 import bpy
 import numpy as np
+from bpy.types import Depsgraph, FCurve, Object
 
 from ..core import compat
 from ..core.channels import Row
@@ -41,13 +42,7 @@ class Follower:
     """The goals of one chain that follow an edit."""
 
     def __init__(
-        self,
-        depsgraph: bpy.types.Depsgraph,
-        ob: bpy.types.Object,
-        skeleton: Skeleton,
-        meaning: Meaning,
-        *,
-        matches: bool,
+        self, depsgraph: Depsgraph, ob: Object, skeleton: Skeleton, meaning: Meaning, *, matches: bool
     ) -> None:
         """Prepare to follow.
 
@@ -87,7 +82,7 @@ class Follower:
         """The goals that follow."""
         return [goal for goal, follows in zip(self._snap.goals, (self._target, self._pole), strict=False) if follows]
 
-    def begin(self, depsgraph: bpy.types.Depsgraph) -> None:
+    def begin(self, depsgraph: Depsgraph) -> None:
         """Note the pose before the edit, if needed; the depsgraph shows it."""
         if self.lacks_start:
             sampled = self._snap.sampler.here(depsgraph)
@@ -97,7 +92,7 @@ class Follower:
         """Return hip, knee and ankle, or shoulder, elbow and wrist, (1, 3, 3) in armature space."""
         return self._snap.knee(sampled, self._snap.chains[0]).joints[:, :3]
 
-    def follow(self, depsgraph: bpy.types.Depsgraph) -> None:
+    def follow(self, depsgraph: Depsgraph) -> None:
         """Move the goals to match the pose that a depsgraph shows, and key them if auto keying is on."""
         sampled = self._snap.sampler.here(depsgraph)
         rows, wanted = self._snap.rows(sampled, self._snap.distances(sampled))
@@ -117,7 +112,7 @@ class Follower:
             goal.set_row(locked(goal, goal.row(), row_of[goal]))
             auto_key(bpy.context, goal.holder, goal.fields)
 
-    def is_held(self, depsgraph: bpy.types.Depsgraph) -> bool:
+    def is_held(self, depsgraph: Depsgraph) -> bool:
         """Whether a constraint or driver keeps a goal from the place that it was moved to."""
         assert self._wanted is not None
         held = self._snap.held(self._snap.sampler.here(depsgraph), self._wanted)
@@ -204,7 +199,7 @@ def _keys(goal: Goal, frame: float) -> dict[tuple[str, int], float]:
     return found
 
 
-def _curves(goal: Goal) -> Iterator[tuple[tuple[str, int], bpy.types.FCurve]]:
+def _curves(goal: Goal) -> Iterator[tuple[tuple[str, int], FCurve]]:
     """Yield the F-curves of a goal, each with its field and index."""
     for field in goal.fields:
         for index, curve in curves_on(goal.holder, field):

@@ -11,8 +11,8 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-import bpy
 import numpy as np
+from bpy.types import Context, Object, PoseBone
 
 from .. import bake
 from ..bake import BakeReport
@@ -36,15 +36,13 @@ EVEN = 0.5
 SETTING = "ik_addon.influence"
 
 
-def is_ik(tip: bpy.types.PoseBone) -> bool:
+def is_ik(tip: PoseBone) -> bool:
     """Whether a chain is in IK."""
     chain = chain_of(tip)
     return chain.enabled and chain.influence >= EVEN
 
 
-def switch(
-    context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], *, to_ik: bool
-) -> list[str]:
+def switch(context: Context, ob: Object, tips: Sequence[PoseBone], *, to_ik: bool) -> list[str]:
     """Switch chains to IK or to FK on the current frame.
 
     Returns:
@@ -76,9 +74,9 @@ def switch(
 class _Switch:
     """A switch under way."""
 
-    context: bpy.types.Context
-    ob: bpy.types.Object
-    tips: Sequence[bpy.types.PoseBone]
+    context: Context
+    ob: Object
+    tips: Sequence[PoseBone]
     frames: tuple[float, float]
     """The last frame of the action before the switch, and that of the switch."""
     undo: ExitStack
@@ -110,11 +108,11 @@ class _Switch:
         self.key(self.ob, list(_posed(self.ob, applied)))
         return []
 
-    def key(self, ob: bpy.types.Object, steps: Sequence[keyframes.Channel], *, held: bool = False) -> None:
+    def key(self, ob: Object, steps: Sequence[keyframes.Channel], *, held: bool = False) -> None:
         """Key steps of channels, each with two values."""
         key_step(ob, steps, self.frames, self.undo, held=held)
 
-    def set(self, tip: bpy.types.PoseBone, setting: str, value: object) -> None:
+    def set(self, tip: PoseBone, setting: str, value: object) -> None:
         """Set a setting of a chain."""
         chain = chain_of(tip)
         if getattr(chain, setting) != value:
@@ -122,7 +120,7 @@ class _Switch:
             setattr(chain, setting, value)
 
 
-def _posed(ob: bpy.types.Object, applied: Applied) -> Iterator[keyframes.Channel]:
+def _posed(ob: Object, applied: Applied) -> Iterator[keyframes.Channel]:
     """Yield the channels of bones to key: rotation, and anything else that the solution changes."""
     for k, index in enumerate(applied.bones):
         bone = ob.pose.bones[index]
@@ -132,7 +130,7 @@ def _posed(ob: bpy.types.Object, applied: Applied) -> Iterator[keyframes.Channel
                 yield keyframes.Channel(bone.name, field, i, values)
 
 
-def _evaluate_keys(context: bpy.types.Context, ob: bpy.types.Object) -> None:
+def _evaluate_keys(context: Context, ob: Object) -> None:
     """Evaluate keys that were written, and put back edits of everything else that have no keys."""
     edits = Edits(context.scene, [ob, *live_armatures(context.scene)])
     solved = {bone for tip in tips_of(ob) for bone in posed_bones(tip)}
@@ -144,7 +142,7 @@ def _evaluate_keys(context: bpy.types.Context, ob: bpy.types.Object) -> None:
     context.view_layer.update()
 
 
-def _edited(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], time: float) -> Iterator[keyframes.Channel]:
+def _edited(ob: Object, tips: Sequence[PoseBone], time: float) -> Iterator[keyframes.Channel]:
     """Yield the channels of bones that differ from their F-curves, because a pose was not keyed."""
     own = {bone.name for tip in tips for bone in posed_bones(tip)}
     for curve in compat.curves_of(ob):
@@ -157,7 +155,7 @@ def _edited(ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], time: floa
             yield keyframes.Channel(name, field, curve.array_index, np.array([value, value]))
 
 
-def _influence(tip: bpy.types.PoseBone, before: float, now: float) -> keyframes.Channel:
+def _influence(tip: PoseBone, before: float, now: float) -> keyframes.Channel:
     return keyframes.Channel(tip.name, SETTING, 0, np.array([before, now]))
 
 
@@ -177,7 +175,7 @@ class Applied:
         return [field for field, columns in FIELDS.items() if changed[columns].any()]
 
 
-def apply_here(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]) -> Applied:
+def apply_here(context: Context, ob: Object, tips: Sequence[PoseBone]) -> Applied:
     """Make the solved pose of chains on the current frame their FK pose, without keying it.
 
     Raises:
@@ -211,7 +209,7 @@ def apply_here(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
     return Applied(indices.tolist(), before, solved)
 
 
-def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]) -> list[str]:
+def apply_pose(context: Context, ob: Object, tips: Sequence[PoseBone]) -> list[str]:
     """Make the solved pose of chains on the current frame their FK pose; key it if auto keying is on.
 
     Returns:
@@ -228,7 +226,7 @@ def apply_pose(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[
 
 
 def apply_range(
-    context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone], frames: Sequence[int]
+    context: Context, ob: Object, tips: Sequence[PoseBone], frames: Sequence[int]
 ) -> Generator[float, None, BakeReport]:
     """Key the solved poses of chains on frames as their FK pose, and keep the chains enabled; yields progress (0 to 1).
 

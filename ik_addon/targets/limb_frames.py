@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-import bpy
 import numpy as np
+from bpy.types import Depsgraph, Object, PoseBone, ViewLayer
 
 from ..bake.sampling import Held, follow_live, may_be_foretold, proofs, stepped
 from ..core import channels, fk_store
@@ -83,7 +83,7 @@ class Sampled:
 class Sampler:
     """Samples chains of one armature with their goals."""
 
-    ob: bpy.types.Object
+    ob: Object
     tips: Sequence[str]
     """Tip bones of C chains."""
     goals: Sequence[Goal]
@@ -94,12 +94,7 @@ class Sampler:
 
     @classmethod
     def of(
-        cls,
-        ob: bpy.types.Object,
-        tips: Sequence[bpy.types.PoseBone],
-        goals: Sequence[Goal],
-        shown: bool,
-        more: Collection[int] = (),
+        cls, ob: Object, tips: Sequence[PoseBone], goals: Sequence[Goal], shown: bool, more: Collection[int] = ()
     ) -> Sampler:
         """Build a sampler for the chains of an armature object, given their tip bones, goals and extra bones."""
         bones = {ob.pose.bones.find(bone.name) for tip in tips for bone in posed_bones(tip)}.union(more)
@@ -109,7 +104,7 @@ class Sampler:
         """Return the positions of bones within `self.bones`."""
         return np.searchsorted(self.bones, bones)
 
-    def here(self, depsgraph: bpy.types.Depsgraph) -> Sampled:
+    def here(self, depsgraph: Depsgraph) -> Sampled:
         """Sample the frame at which a depsgraph is evaluated (F = 1)."""
         seen = self.ob.evaluated_get(depsgraph)
         goals = np.array([matrix_array(goal.world(depsgraph)) for goal in self.goals])
@@ -128,7 +123,7 @@ class Sampler:
             parents=self._parents(held)[None],
         )
 
-    def sample(self, view_layer: bpy.types.ViewLayer, frames: Sequence[int]) -> Generator[float, None, Sampled]:
+    def sample(self, view_layer: ViewLayer, frames: Sequence[int]) -> Generator[float, None, Sampled]:
         """Sample F frames; yields progress (0 to 1). The caller must pause live solving unless `is_solved`."""
         stored = (channels.read if self.shown else fk_store.held)(self.ob, self.bones)
         held = None if self.is_solved else Held(self.ob, self.bones, stored)
@@ -146,7 +141,7 @@ class Sampler:
             yield some.stop / len(frames)
         return Sampled.stacked(found)
 
-    def proof(self, view_layer: bpy.types.ViewLayer, frames: Sequence[int]) -> Iterator[tuple[int, Sampled]]:
+    def proof(self, view_layer: ViewLayer, frames: Sequence[int]) -> Iterator[tuple[int, Sampled]]:
         """Yield the indices of some frames, each with its sample (F = 1) as keys that were written play."""
         chosen = proofs(len(frames))
         found = finished(stepped(view_layer, [frames[i] for i in chosen], self.here))
@@ -169,7 +164,7 @@ class Sampler:
         """A context in which live solving rests, unless it affects what is sampled."""
         return nullcontext() if self.is_solved else registry.paused(self.ob)
 
-    def foretold(self, view_layer: bpy.types.ViewLayer, frames: Floats, stored: Row) -> Sampled | None:
+    def foretold(self, view_layer: ViewLayer, frames: Floats, stored: Row) -> Sampled | None:
         """Return samples of frames (F,) from F-curves and from the unanimated channels (m, 17) of all bones.
 
         None if anything else affects the motion.
@@ -177,7 +172,7 @@ class Sampler:
         is_known = fcurves.decide_alone(view_layer.id_data)
         return self.foretelling(view_layer, stored[self.bones])(frames.tolist()) if is_known else None
 
-    def foretelling(self, view_layer: bpy.types.ViewLayer, stored: Row) -> Callable[[Sequence[int]], Sampled | None]:
+    def foretelling(self, view_layer: ViewLayer, stored: Row) -> Callable[[Sequence[int]], Sampled | None]:
         """Return what samples frames from F-curves, or returns None if anything else affects the motion."""
         depsgraph, own = view_layer.depsgraph, [(goal.ob, goal.bone) for goal in self.goals]
         inputs = Inputs.of(self.ob, depsgraph, Skeleton.of(self.ob), self.bones, self.bones, self.tips, own)
@@ -228,7 +223,7 @@ class Sampler:
             parents=np.broadcast_to(parents, (count, len(goals))),
         )
 
-    def _parents(self, seen: Sequence[bpy.types.Object]) -> Ints:
+    def _parents(self, seen: Sequence[Object]) -> Ints:
         """Return the index (g,) of the nearest goal that each goal follows, or -1; `seen` has the goals' objects."""
         places = {(goal.ob.name_full, goal.bone): g for g, goal in enumerate(self.goals)}
         found = np.full(len(self.goals), -1, dtype=np.int64)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
-import bpy
 import numpy as np
+from bpy.types import Object, PoseBone
 from mathutils import Euler
 
 from ..core import keyframes
@@ -18,19 +18,19 @@ from ..rig.plan.chain import takes_orientation
 from ..solve.problem import Floats
 
 
-def target_of(tip: bpy.types.PoseBone) -> Goal | None:
+def target_of(tip: PoseBone) -> Goal | None:
     """Return the target of a chain; None if it has none."""
     chain = chain_of(tip)
     return None if chain.target is None else Goal(chain.target, chain.target_bone, takes_orientation(tip))
 
 
-def pole_of(tip: bpy.types.PoseBone) -> Goal | None:
+def pole_of(tip: PoseBone) -> Goal | None:
     """Return the pole of a chain; None if it has none."""
     chain = chain_of(tip)
     return None if chain.pole is None else Goal(chain.pole, chain.pole_bone)
 
 
-def why_lacking(tip: bpy.types.PoseBone, role: str = "target") -> str:
+def why_lacking(tip: PoseBone, role: str = "target") -> str:
     """Return that a chain has no target or no pole, and what to do; empty if it has one."""
     if goal_of(chain_of(tip), role)[0] is not None:
         return ""
@@ -41,12 +41,12 @@ def why_lacking(tip: bpy.types.PoseBone, role: str = "target") -> str:
     return say(lacking[role], tip=tip.name)
 
 
-def goals_of(tip: bpy.types.PoseBone) -> list[Goal]:
+def goals_of(tip: PoseBone) -> list[Goal]:
     """Return the target and the pole of a chain, as far as it has them."""
     return [goal for goal in (target_of(tip), pole_of(tip)) if goal is not None]
 
 
-def parents_of(ob: bpy.types.Object | None, bone: str) -> Iterator[Goal]:
+def parents_of(ob: Object | None, bone: str) -> Iterator[Goal]:
     """Yield what an evaluated object or its bone follows, by parenting or a Child Of constraint, nearest first."""
     seen: set[tuple[str, str]] = set()
     while ob is not None and (ob.name_full, bone) not in seen:

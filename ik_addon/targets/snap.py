@@ -4,8 +4,8 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 
-import bpy
 import numpy as np
+from bpy.types import Context, Object, PoseBone
 
 from ..bake.restore import SceneSnapshot
 from ..bake.selection import check_armature, time_scale
@@ -35,7 +35,7 @@ _beyond: set[tuple[int, str]] = set()
 """Chains that `goes_beyond_limits` names: `session_uid` of the armature object, and tip bone."""
 
 
-def is_solved(tip: bpy.types.PoseBone) -> bool:
+def is_solved(tip: PoseBone) -> bool:
     """Whether the shown pose of a chain is its solved pose, determined by its target."""
     chain, ob = chain_of(tip), tip.id_data
     if not chain.enabled or chain.influence == 0.0:
@@ -47,9 +47,9 @@ def is_solved(tip: bpy.types.PoseBone) -> bool:
 
 
 def snap_here(
-    context: bpy.types.Context,
-    ob: bpy.types.Object,
-    tips: Sequence[bpy.types.PoseBone],
+    context: Context,
+    ob: Object,
+    tips: Sequence[PoseBone],
     *,
     shown: bool = False,
     poles: Poles = Poles.MATCH,
@@ -112,9 +112,9 @@ def snap_here(
 
 
 def key_range(
-    context: bpy.types.Context,
-    ob: bpy.types.Object,
-    tips: Sequence[bpy.types.PoseBone],
+    context: Context,
+    ob: Object,
+    tips: Sequence[PoseBone],
     frames: Sequence[int],
     *,
     shown: bool = False,
@@ -194,16 +194,16 @@ def key_range(
     ]
 
 
-def goes_beyond_limits(tip: bpy.types.PoseBone) -> bool:
+def goes_beyond_limits(tip: PoseBone) -> bool:
     """Whether snapping a range found a chain away from its record, which its limits forbid."""
     return _key_of(tip) in _beyond and chain_of(tip).use_limits and not all(map(is_free, chain_bones(tip)))
 
 
-def _key_of(tip: bpy.types.PoseBone) -> tuple[int, str]:
+def _key_of(tip: PoseBone) -> tuple[int, str]:
     return tip.id_data.session_uid, tip.name
 
 
-def _take_end(tip: bpy.types.PoseBone, undo: ExitStack) -> None:
+def _take_end(tip: PoseBone, undo: ExitStack) -> None:
     """Let an animated hand or foot take the orientation of a target that has no keys yet; `undo` reverts it."""
     chain, target = chain_of(tip), target_of(tip)
     if target is None or target.is_keyed or waiting(tip) is None:
@@ -221,7 +221,7 @@ def remarks_on(held: set[str]) -> list[str]:
 
 
 @contextmanager
-def in_fk(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]) -> Iterator[None]:
+def in_fk(context: Context, ob: Object, tips: Sequence[PoseBone]) -> Iterator[None]:
     """Disable chains temporarily to show their FK pose, while other chains are solved as usual."""
     enabled = {tip.name: chain_of(tip).enabled for tip in tips}
     if tips and not object_of(ob).live:
@@ -237,9 +237,7 @@ def in_fk(context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.t
                 chain_of(ob.pose.bones[name]).enabled = on
 
 
-def _moved_by_solving(
-    context: bpy.types.Context, ob: bpy.types.Object, tips: Sequence[bpy.types.PoseBone]
-) -> dict[str, float]:
+def _moved_by_solving(context: Context, ob: Object, tips: Sequence[PoseBone]) -> dict[str, float]:
     """Return the farthest that solving moves a joint of each disabled chain, in chain lengths, by tip bone."""
     view_layer = context.view_layer
     before = read_poses(ob, view_layer.depsgraph)

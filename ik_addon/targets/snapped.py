@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-import bpy
 import numpy as np
+from bpy.types import Object, PoseBone, ViewLayer
 
 from ..anatomy import sides
 from ..anatomy.figure import Figure
@@ -69,8 +69,8 @@ class Chain:
 class Snap:
     """The chains whose goals are snapped, and the pose they are snapped to."""
 
-    ob: bpy.types.Object
-    tips: Sequence[bpy.types.PoseBone]
+    ob: Object
+    tips: Sequence[PoseBone]
     chains: Sequence[Chain]
     goals: Sequence[Goal]
     sampler: Sampler
@@ -81,9 +81,9 @@ class Snap:
     @classmethod
     def of(
         cls,
-        view_layer: bpy.types.ViewLayer,
-        ob: bpy.types.Object,
-        tips: Sequence[bpy.types.PoseBone],
+        view_layer: ViewLayer,
+        ob: Object,
+        tips: Sequence[PoseBone],
         shown: bool,
         poles: Poles,
         skeleton: Skeleton | None = None,
@@ -240,7 +240,7 @@ def rows_of(goals: Sequence[Goal], sampled: Sampled, wanted: Floats, turns: Mapp
     return rows
 
 
-def _is_one_sided(tip: bpy.types.PoseBone) -> bool:
+def _is_one_sided(tip: PoseBone) -> bool:
     """Whether a chain always bends to the same side."""
     return any(chain_of(tip).bend_side) and not chain_of(tip).bends_both_ways
 
@@ -257,7 +257,7 @@ def _foot(skeleton: Skeleton, figure: Figure, bones: list[int]) -> tuple[int, Fl
     return foot, np.asarray(skeleton.rest[foot, :3, :3].T.dot(hinge))
 
 
-def _goals(tip: bpy.types.PoseBone, poles: Poles) -> list[Goal]:
+def _goals(tip: PoseBone, poles: Poles) -> list[Goal]:
     """Return the goals of a chain to snap: its target, then its pole unless poles are kept.
 
     Raises:

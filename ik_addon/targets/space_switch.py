@@ -15,6 +15,7 @@ from itertools import pairwise
 
 import bpy
 import numpy as np
+from bpy.types import ChildOfConstraint, Context, Depsgraph, Object, PoseBone, ViewLayer
 from mathutils import Matrix
 
 from ..anatomy.body import chest_of, head_of, parent_bone_of
@@ -55,7 +56,7 @@ class Space:
 
     identifier: str
     """The kind of space, for scripts: WORLD, PARENT, CHEST, HEAD or OBJECT."""
-    ob: bpy.types.Object | None = None
+    ob: Object | None = None
     """None: the world."""
     bone: str = ""
 
@@ -65,7 +66,7 @@ class Space:
         return say("the world") if self.ob is None else f"'{self.bone or self.ob.name}'"
 
 
-def spaces_of(tip: bpy.types.PoseBone, other: bpy.types.Object | None, bone: str) -> Iterator[Space]:
+def spaces_of(tip: PoseBone, other: Object | None, bone: str) -> Iterator[Space]:
     """Yield the spaces for goals of a chain: the world, the limb's parent bone, the chest, the head, another object.
 
     If the other object is an armature with a bone named `bone`, the space is that bone.
@@ -88,7 +89,7 @@ def follows(space: Space, goal: Goal) -> bool:
     return own in [Goal(space.ob, space.bone), *parents_of(space.ob, space.bone)]
 
 
-def world_empty(context: bpy.types.Context, goal: Goal, undo: ExitStack) -> bpy.types.Object:
+def world_empty(context: Context, goal: Goal, undo: ExitStack) -> Object:
     """Return the empty that stands for the world.
 
     If the view layer has none, make one in a collection of the goal; `undo` removes it.
@@ -112,7 +113,7 @@ def world_empty(context: bpy.types.Context, goal: Goal, undo: ExitStack) -> bpy.
     return empty
 
 
-def space_name(tip: bpy.types.PoseBone) -> str:
+def space_name(tip: PoseBone) -> str:
     """Return the name of what the target of a chain follows; empty if it has no target."""
     target = target_of(tip)
     if target is None:
@@ -131,7 +132,7 @@ class _Visit:
     """The time that a goal spends in a space, from one switch to the next."""
 
     goal: Goal
-    constraint: bpy.types.ChildOfConstraint
+    constraint: ChildOfConstraint
     start: float
     """Frame in the action at which it begins; a former parent comes before all others."""
 
@@ -150,12 +151,12 @@ class _Visit:
         compat.remove_curve(self.goal.ob, self.influence)
         self.goal.holder.constraints.remove(self.constraint)
 
-    def to_world(self, depsgraph: bpy.types.Depsgraph) -> Floats:
+    def to_world(self, depsgraph: Depsgraph) -> Floats:
         """Return the matrix (4, 4) by which the constraint moves the goal in world space."""
         inside = inverse(self._owner(depsgraph))
         return times(self._target(depsgraph), times(matrix_array(self.constraint.inverse_matrix), inside))
 
-    def place(self, where: Floats, unplaced: Floats, depsgraph: bpy.types.Depsgraph) -> None:
+    def place(self, where: Floats, unplaced: Floats, depsgraph: Depsgraph) -> None:
         """Set the inverse so that the constraint moves the goal from `unplaced` to `where`, world matrices (4, 4).
 
         Raises:
@@ -169,11 +170,11 @@ class _Visit:
             )
         self.constraint.inverse_matrix = Matrix(found.tolist())
 
-    def _target(self, depsgraph: bpy.types.Depsgraph) -> Floats:
+    def _target(self, depsgraph: Depsgraph) -> Floats:
         target: Struct = self.constraint.target  # `_visits` leaves out constraints without one
         return matrix_array(Goal(target, self.constraint.subtarget).world(depsgraph))
 
-    def _owner(self, depsgraph: bpy.types.Depsgraph) -> Floats:
+    def _owner(self, depsgraph: Depsgraph) -> Floats:
         """Return the world matrix (4, 4) of the space in which the constraint evaluates its owner.
 
         For a bone, this is the matrix of its armature object.
@@ -184,7 +185,7 @@ class _Visit:
         return matrix_array(Goal(owner).world(depsgraph))
 
 
-def switch(context: bpy.types.Context, tip: bpy.types.PoseBone, goal: Goal, space: Space) -> int:
+def switch(context: Context, tip: PoseBone, goal: Goal, space: Space) -> int:
     """Switch a goal of the chain on `tip` to a space from the current frame on, without moving it.
 
     Replaces a switch on the same frame. Later switches stay and start from where the goal is by then. Clearing the
@@ -240,7 +241,7 @@ def switch(context: bpy.types.Context, tip: bpy.types.PoseBone, goal: Goal, spac
     return len(later)
 
 
-def _turn_parent(context: bpy.types.Context, goal: Goal, before: float, undo: ExitStack) -> None:
+def _turn_parent(context: Context, goal: Goal, before: float, undo: ExitStack) -> None:
     """Replace the parent of an object or bone by a constraint that is active up to a frame of the action."""
     parent, inside = _cleared_bone(context, goal, undo) if goal.is_bone else _cleared_object(goal.ob, undo)
     made = _constraint(goal, parent.ob, parent.bone, undo)
@@ -268,7 +269,7 @@ def _cleared_object(ob: Struct, undo: ExitStack) -> tuple[Goal, Matrix]:
     return parent, inside
 
 
-def _cleared_bone(context: bpy.types.Context, goal: Goal, undo: ExitStack) -> tuple[Goal, Matrix]:
+def _cleared_bone(context: Context, goal: Goal, undo: ExitStack) -> tuple[Goal, Matrix]:
     """Clear the parent of a bone in Edit Mode; return the parent and the Child Of inverse that has the same effect."""
     ob, bone = goal.ob, goal.ob.data.bones[goal.bone]
     above = bone.parent
@@ -285,12 +286,12 @@ def _cleared_bone(context: bpy.types.Context, goal: Goal, undo: ExitStack) -> tu
     return parent, inside
 
 
-def _set_parent(context: bpy.types.Context, goal: Goal, parent: str) -> None:
+def _set_parent(context: Context, goal: Goal, parent: str) -> None:
     with editing(context, goal.ob) as bones:
         bones[goal.bone].parent = bones[parent] if parent else None
 
 
-def _constraint(goal: Goal, target: bpy.types.Object, bone: str, undo: ExitStack) -> Struct:
+def _constraint(goal: Goal, target: Object, bone: str, undo: ExitStack) -> Struct:
     """Add a constraint with influence 0 after the goal's others, and return it."""
     constraints = goal.holder.constraints
     made = constraints.new("CHILD_OF")
@@ -315,7 +316,7 @@ def _visits(goal: Goal) -> list[_Visit]:
     return sorted(found, key=lambda visit: visit.start)
 
 
-def _unconstrained(active: Sequence[_Visit], where: Floats, depsgraph: bpy.types.Depsgraph) -> Floats:
+def _unconstrained(active: Sequence[_Visit], where: Floats, depsgraph: Depsgraph) -> Floats:
     """Return the world matrix (4, 4) that a goal at `where` would have without the active visits.
 
     Raises:
@@ -329,9 +330,7 @@ def _unconstrained(active: Sequence[_Visit], where: Floats, depsgraph: bpy.types
     return found
 
 
-def _place_later(
-    view_layer: bpy.types.ViewLayer, ob: bpy.types.Object, goal: Goal, visits: Sequence[_Visit], scale: float
-) -> None:
+def _place_later(view_layer: ViewLayer, ob: Object, goal: Goal, visits: Sequence[_Visit], scale: float) -> None:
     """Make each visit but the first start where the visit before it leaves the goal."""
     before = SceneSnapshot(view_layer, ob)
     try:
@@ -344,7 +343,7 @@ def _place_later(
         before.restore()
 
 
-def _check_kept(goal: Goal, where: Floats, depsgraph: bpy.types.Depsgraph) -> None:
+def _check_kept(goal: Goal, where: Floats, depsgraph: Depsgraph) -> None:
     moved = matrix_array(goal.world(depsgraph)) - where
     if not np.abs(moved).max() < KEPT * max(1.0, float(np.abs(where).max())):
         raise UserError(

@@ -6,7 +6,7 @@ All of them start a macro of Drag Target, so that Blender's own transform handle
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import bpy
+from bpy.types import Context, Gizmo, GizmoGroup, Object, PoseBone
 from mathutils import Matrix, Vector
 
 from ..core.preferences import preferences
@@ -36,10 +36,10 @@ class Grip(NamedTuple):
     """Name of the armature object."""
     tip: str
     role: str
-    ob: bpy.types.Object
+    ob: Object
 
 
-def grips(context: bpy.types.Context) -> Iterator[Grip]:
+def grips(context: Context) -> Iterator[Grip]:
     """Yield the visible goals of the enabled chains of all armatures in Pose Mode."""
     for rig in context.objects_in_mode:
         for tip in tips(rig) if not why_closed(rig) else ():
@@ -47,7 +47,7 @@ def grips(context: bpy.types.Context) -> Iterator[Grip]:
                 yield from grips_of(context, tip)
 
 
-def grips_of(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Iterator[Grip]:
+def grips_of(context: Context, tip: PoseBone) -> Iterator[Grip]:
     """Yield the visible goals of a chain."""
     space: Struct = context.space_data
     for role in ROLES:
@@ -80,14 +80,14 @@ def take_hold(
         transform.orient_type = "GLOBAL"
 
 
-class GoalGizmos(bpy.types.GizmoGroup):
+class GoalGizmos(GizmoGroup):
     """Base of both gizmo groups, with the conditions under which they show."""
 
     bl_space_type = "VIEW_3D"
     bl_region_type = "WINDOW"
 
     @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
+    def poll(cls, context: Context) -> bool:
         """Show in Pose Mode on a usable armature, but not during playback, where a hundred rings take 4 ms a frame."""
         if context.mode != "POSE" or context.screen.is_animation_playing:
             return False
@@ -101,15 +101,15 @@ class IK_ADDON_GGT_rings(GoalGizmos):
     bl_options = {"3D", "PERSISTENT", "SHOW_MODAL_ALL"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
+    def poll(cls, context: Context) -> bool:
         """Show only together with the overlay."""
         return overlay_of(context.scene).show_overlay and super().poll(context)
 
-    def setup(self, _context: bpy.types.Context) -> None:
+    def setup(self, _context: Context) -> None:
         """Start without rings."""
-        self.rings: dict[tuple[str, str, str], bpy.types.Gizmo] = {}
+        self.rings: dict[tuple[str, str, str], Gizmo] = {}
 
-    def draw_prepare(self, context: bpy.types.Context) -> None:
+    def draw_prepare(self, context: Context) -> None:
         """Add, remove and place the rings to match the goals."""
         # With Pose Body the joint under a target is dragged, which takes the target along.
         roles = {"pole"} if is_in_hand(context) else ROLES
@@ -127,7 +127,7 @@ class IK_ADDON_GGT_rings(GoalGizmos):
             ring.scale_basis = size * (RING_OF_ACTIVE if is_active else RING)
             ring.matrix_basis = Matrix.Translation(goal.ob.matrix_world.translation)
 
-    def _new(self, goal: Grip) -> bpy.types.Gizmo:
+    def _new(self, goal: Grip) -> Gizmo:
         ring: Struct = self.gizmos.new("GIZMO_GT_move_3d")
         ring.draw_style = "RING_2D"
         ring.draw_options = {"ALIGN_VIEW", "FILL_SELECT"}
@@ -145,14 +145,14 @@ class IK_ADDON_GGT_tool(GoalGizmos):
     bl_options = {"3D"}  # noqa: RUF012 - as Blender wants it
 
     @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
+    def poll(cls, context: Context) -> bool:
         """Show only while a tool with these gizmos is active: a file opened with its UI brings its own tools."""
         tool = context.workspace.tools.from_space_view3d_mode("POSE")
         return tool is not None and tool.widget == cls.__name__ and super().poll(context)
 
-    def setup(self, context: bpy.types.Context) -> None:
+    def setup(self, context: Context) -> None:
         """Make the arrows and the dials."""
-        self.handles: list[tuple[bpy.types.Gizmo, str, int, bool]] = []
+        self.handles: list[tuple[Gizmo, str, int, bool]] = []
         for axis in range(3):
             for role in ROLES:
                 self._add(context, "GIZMO_GT_arrow_3d", role, axis).length = 0.8
@@ -160,7 +160,7 @@ class IK_ADDON_GGT_tool(GoalGizmos):
             dial.draw_options = {"CLIP"}
             dial.scale_basis = DIAL
 
-    def _add(self, context: bpy.types.Context, kind: str, role: str, axis: int, *, turns: bool = False) -> Struct:
+    def _add(self, context: Context, kind: str, role: str, axis: int, *, turns: bool = False) -> Struct:
         gizmo: Struct = self.gizmos.new(kind)
         color = getattr(context.preferences.themes[0].user_interface, f"axis_{'xyz'[axis]}")
         gizmo.color = gizmo.color_highlight = color
@@ -171,7 +171,7 @@ class IK_ADDON_GGT_tool(GoalGizmos):
         self.handles.append((gizmo, role, axis, turns))
         return gizmo
 
-    def draw_prepare(self, context: bpy.types.Context) -> None:
+    def draw_prepare(self, context: Context) -> None:
         """Move arrows and dials to the goals of the active chain."""
         tip = active_chain(context)
         usable = tip if tip is not None and chain_of(tip).enabled else None

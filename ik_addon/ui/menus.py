@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import bpy
+from bpy.types import Context, Menu, Panel, SpaceView3D, UILayout
 
 from ..core import guide
 from ..core.settings import object_of, overlay_of
 from .operators.active import active_chain, armature, obstacle
 
 
-class IK_ADDON_MT_pie(bpy.types.Menu):
+class IK_ADDON_MT_pie(Menu):
     """The most used operators in a pie menu."""
 
     bl_label = "IK Chains"
 
-    def draw(self, context: bpy.types.Context) -> None:
+    def draw(self, context: Context) -> None:
         """Draw the entries in Blender's order for pie menus: W, E, S, N, NW, NE, SW, SE."""
         pie = self.layout.menu_pie()
         pie.operator(PIE[0], icon=ICONS[PIE[0]])
@@ -82,19 +83,19 @@ NEW_CHAIN = ("ik_addon.chain_add",)
 """Context menu entries for any other bone."""
 
 
-def draw_entries(layout: bpy.types.UILayout, entries: Iterable[str]) -> None:
+def draw_entries(layout: UILayout, entries: Iterable[str]) -> None:
     """Draw operators into a menu so that they open dialogs and follow the mouse, unlike in scripts."""
     layout.operator_context = "INVOKE_DEFAULT"
     for operator in entries:
         layout.operator(operator, icon=ICONS[operator])
 
 
-class IK_ADDON_MT_pose(bpy.types.Menu):
+class IK_ADDON_MT_pose(Menu):
     """The submenu IK Chains of the Pose menu."""
 
     bl_label = "IK Chains"
 
-    def draw(self, _context: bpy.types.Context) -> None:
+    def draw(self, _context: Context) -> None:
         """Draw the entries."""
         for i, group in enumerate(ENTRIES):
             if i:
@@ -104,19 +105,19 @@ class IK_ADDON_MT_pose(bpy.types.Menu):
         self.layout.operator("wm.url_open", text="Guide", icon="HELP").url = guide.url()
 
 
-def draw_pose_entry(menu: bpy.types.Menu, _context: bpy.types.Context) -> None:
+def draw_pose_entry(menu: Menu, _context: Context) -> None:
     """Draw the submenu into the Pose menu."""
     menu.layout.separator()
     menu.layout.menu(IK_ADDON_MT_pose.__name__)
 
 
-def draw_object_entry(menu: bpy.types.Menu, context: bpy.types.Context) -> None:
+def draw_object_entry(menu: Menu, context: Context) -> None:
     """Draw the submenu into the Object menu if an armature is active: in Object Mode the menu search skips Pose."""
     if not obstacle(context):
         draw_pose_entry(menu, context)
 
 
-def draw_bone_entries(menu: bpy.types.Menu, context: bpy.types.Context) -> None:
+def draw_bone_entries(menu: Menu, context: Context) -> None:
     """Draw the operators for the clicked bone and its chain into the context menu of Pose Mode."""
     if obstacle(context):
         return
@@ -124,11 +125,11 @@ def draw_bone_entries(menu: bpy.types.Menu, context: bpy.types.Context) -> None:
     draw_entries(menu.layout, NEW_CHAIN if active_chain(context) is None else CHAIN)
 
 
-def draw_overlay_options(panel: bpy.types.Panel, context: bpy.types.Context) -> None:
+def draw_overlay_options(panel: Panel, context: Context) -> None:
     """Draw the options of the overlay into the Overlays popover."""
     options, space = overlay_of(context.scene), context.space_data
     layout = panel.layout
-    layout.active = isinstance(space, bpy.types.SpaceView3D) and space.overlay.show_overlays
+    layout.active = isinstance(space, SpaceView3D) and space.overlay.show_overlays
     layout.label(text="Inverse Kinematics")
     split = layout.split()
     left, right = split.column(align=True), split.column(align=True)

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import bpy
 from bpy.props import IntProperty
+from bpy.types import Context, Object, Panel, Pose, PoseBone, UILayout, UIList, WindowManager
 
 from ..core.preferences import PACKAGE
 from ..core.translation.sentences import say
@@ -19,7 +20,7 @@ from .operators.progress import redraw_sidebars
 from .text import draw_message
 
 
-class IKPanel(bpy.types.Panel):
+class IKPanel(Panel):
     """Base of all panels in the tab."""
 
     bl_space_type = "VIEW_3D"
@@ -33,20 +34,20 @@ class ArmaturePanel(IKPanel):
     bl_parent_id = "VIEW3D_PT_ik_addon"
 
     @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
+    def poll(cls, context: Context) -> bool:
         """Whether the panel is shown."""
         return not obstacle(context) and cls.is_of_use(context, armature(context))
 
     @classmethod
-    def is_of_use(cls, _context: bpy.types.Context, _ob: bpy.types.Object) -> bool:
+    def is_of_use(cls, _context: Context, _ob: Object) -> bool:
         """Whether there is something to show about an armature."""
         return True
 
-    def draw(self, context: bpy.types.Context) -> None:
+    def draw(self, context: Context) -> None:
         """Draw what there is to show about the active armature."""
         self.draw_rig(self.layout, context, armature(context))
 
-    def draw_rig(self, layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object) -> None:
+    def draw_rig(self, layout: UILayout, context: Context, ob: Object) -> None:
         """Draw what there is to show about an armature."""
         raise NotImplementedError
 
@@ -57,12 +58,12 @@ class FoldedPanel(ArmaturePanel):
     bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
 
-def is_chained(context: bpy.types.Context, ob: bpy.types.Object) -> bool:
+def is_chained(context: Context, ob: Object) -> bool:
     """Whether an armature has chains."""
     return kept(context, ob, "chained", lambda: bool(tips(ob)))
 
 
-def draw_aside(layout: bpy.types.UILayout, text: str) -> None:
+def draw_aside(layout: UILayout, text: str) -> None:
     """Draw a dimmed text at the right."""
     aside = layout.row()
     aside.alignment = "RIGHT"
@@ -70,7 +71,7 @@ def draw_aside(layout: bpy.types.UILayout, text: str) -> None:
     aside.label(text=text, translate=False)
 
 
-class BoneList(bpy.types.UIList):
+class BoneList(UIList):
     """A list of some bones of an armature, with a search by name, whose active row is the active bone."""
 
     row: str
@@ -78,50 +79,41 @@ class BoneList(bpy.types.UIList):
     label: str
     description: str
 
-    def listed(self, ob: bpy.types.Object) -> Iterable[str]:
+    def listed(self, ob: Object) -> Iterable[str]:
         """Return the names of the bones to list."""
         raise NotImplementedError
 
-    def draw_row(self, context: bpy.types.Context, layout: bpy.types.UILayout, bone: bpy.types.PoseBone) -> None:
+    def draw_row(self, context: Context, layout: UILayout, bone: PoseBone) -> None:
         """Draw the row of a bone."""
         raise NotImplementedError
 
     @classmethod
-    def active(cls, context: bpy.types.Context) -> bpy.types.PoseBone | None:
+    def active(cls, context: Context) -> PoseBone | None:
         """Return the bone of the active row."""
         raise NotImplementedError
 
     @classmethod
-    def choose(cls, bone: bpy.types.PoseBone) -> None:
+    def choose(cls, bone: PoseBone) -> None:
         """Make a bone active, whose row the user has clicked."""
         raise NotImplementedError
 
     @classmethod
-    def draw_list(
-        cls, layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object, least: int, most: int
-    ) -> None:
+    def draw_list(cls, layout: UILayout, context: Context, ob: Object, least: int, most: int) -> None:
         """Draw the list of bones of an armature, from `least` to `most` rows high, as it has entries."""
         manager = context.window_manager
         layout.template_list(cls.__name__, "", ob.pose, "bones", manager, cls.row, rows=least, maxrows=most)
 
     def draw_item(
-        self,
-        context: bpy.types.Context,
-        layout: bpy.types.UILayout,
-        _pose: object,
-        bone: bpy.types.PoseBone,
-        _icon: int,
-        _data: object,
-        _name: str,
+        self, context: Context, layout: UILayout, _pose: object, bone: PoseBone, _icon: int, _data: object, _name: str
     ) -> None:
         """Draw a row."""
         self.draw_row(context, layout, bone)
 
-    def draw_filter(self, _context: bpy.types.Context, layout: bpy.types.UILayout) -> None:
+    def draw_filter(self, _context: Context, layout: UILayout) -> None:
         """Draw the search field."""
         layout.prop(self, "filter_name", text="", icon="VIEWZOOM")
 
-    def filter_items(self, context: bpy.types.Context, pose: bpy.types.Pose, name: str) -> tuple[list[int], list[int]]:
+    def filter_items(self, context: Context, pose: Pose, name: str) -> tuple[list[int], list[int]]:
         """Show the listed bones that match the search, in the order of the armature."""
 
         def flags() -> list[int]:
@@ -134,22 +126,22 @@ class BoneList(bpy.types.UIList):
     def register(cls) -> None:
         """Add the property to the window manager; Blender calls this once it knows the class."""
 
-        def get(_manager: bpy.types.WindowManager) -> int:  # Blender takes functions, not methods
+        def get(_manager: WindowManager) -> int:  # Blender takes functions, not methods
             bone = None if obstacle(bpy.context) else cls.active(bpy.context)
             return -1 if bone is None else bone.id_data.pose.bones.find(bone.name)
 
-        def choose(_manager: bpy.types.WindowManager, index: int) -> None:
+        def choose(_manager: WindowManager, index: int) -> None:
             bones = [] if obstacle(bpy.context) else armature(bpy.context).pose.bones
             if 0 <= index < len(bones):
                 cls.choose(bones[index])
 
         made = IntProperty(name=cls.label, description=cls.description, get=get, set=choose)
-        setattr(bpy.types.WindowManager, cls.row, made)
+        setattr(WindowManager, cls.row, made)
 
     @classmethod
     def unregister(cls) -> None:
         """Remove the property."""
-        delattr(bpy.types.WindowManager, cls.row)
+        delattr(WindowManager, cls.row)
 
 
 class SecondCopyPanel(IKPanel):
@@ -158,7 +150,7 @@ class SecondCopyPanel(IKPanel):
     bl_idname = "VIEW3D_PT_ik_addon_second_copy"
     bl_label = "IK Chains"
 
-    def draw(self, context: bpy.types.Context) -> None:
+    def draw(self, context: Context) -> None:
         """Draw what to do."""
         text = say("IK Chains is enabled twice, so '{copy}' does nothing. Disable both, then enable one", copy=PACKAGE)
         draw_message(self.layout, context, text, icon="ERROR")
@@ -174,14 +166,12 @@ Found = TypeVar("Found")
 _kept: dict[Hashable, tuple[float, Value]] = {}
 
 
-def is_playing(context: bpy.types.Context) -> bool:
+def is_playing(context: Context) -> bool:
     """Whether the animation plays in this window."""
     return context.screen is not None and context.screen.is_animation_playing
 
 
-def kept(
-    context: bpy.types.Context, ob: bpy.types.Object, name: Hashable, find: Callable[[], Found], *, always: bool = False
-) -> Found:
+def kept(context: Context, ob: Object, name: Hashable, find: Callable[[], Found], *, always: bool = False) -> Found:
     """Return what `find` returns; in playback as it was up to a second ago.
 
     Args:
@@ -216,7 +206,7 @@ def unregister() -> None:
         bpy.app.timers.unregister(_draw_again)
 
 
-def shown_chain(context: bpy.types.Context) -> bpy.types.PoseBone | None:
+def shown_chain(context: Context) -> PoseBone | None:
     """Return the tip of the active chain, see `operators.active`."""
     ob, active = candidate(context), context.active_object
     if ob is None or active is None or ob.pose is None or not is_playing(context):

@@ -7,6 +7,7 @@ from typing import Literal
 
 import blf
 import bpy
+from bpy.types import Context, UILayout
 
 from ..core.translation.sentences import say
 from ..core.untyped import Struct, Value
@@ -44,26 +45,24 @@ def fitting(texts: Sequence[str], width: float, width_of: Callable[[str], float]
     return next((text for text in texts if width_of(text) <= width), texts[-1])
 
 
-def is_narrow(context: bpy.types.Context) -> bool:
+def is_narrow(context: Context) -> bool:
     """Whether the sidebar is too narrow for names beside the fields of settings."""
     return bool(context.region.width < NARROW * context.preferences.system.ui_scale)
 
 
-def fit(context: bpy.types.Context, texts: Sequence[str], margin: float = MARGIN, share: float = 1.0) -> str:
+def fit(context: Context, texts: Sequence[str], margin: float = MARGIN, share: float = 1.0) -> str:
     """Return the first text, of several ordered longest first, that fits into a share of a line of the sidebar."""
     width = share * (context.region.width - margin * context.preferences.system.ui_scale)
     return fitting(texts, width, _width_in(context))
 
 
-def draw_setting(layout: bpy.types.UILayout, context: bpy.types.Context, data: Struct, name: str) -> None:
+def draw_setting(layout: UILayout, context: Context, data: Struct, name: str) -> None:
     """Draw a setting."""
     layout, options = named(layout, context, data, name)
     layout.prop(data, name, **options)
 
 
-def draw_search(
-    layout: bpy.types.UILayout, context: bpy.types.Context, data: Struct, name: str, bones: Struct, label: str = ""
-) -> None:
+def draw_search(layout: UILayout, context: Context, data: Struct, name: str, bones: Struct, label: str = "") -> None:
     """Draw a field to pick a bone of an armature, with the setting's own name or another label."""
     layout, options = named(layout, context, data, name)
     if label and not options:
@@ -71,9 +70,7 @@ def draw_search(
     layout.prop_search(data, name, bones, "bones", **options)
 
 
-def named(
-    layout: bpy.types.UILayout, context: bpy.types.Context, data: Struct, name: str
-) -> tuple[bpy.types.UILayout, dict[str, Value]]:
+def named(layout: UILayout, context: Context, data: Struct, name: str) -> tuple[UILayout, dict[str, Value]]:
     """Return the layout and the options for the field of a setting; in a narrow sidebar the name goes above it."""
     prop = data.bl_rna.properties[name]
     if prop.type == "BOOLEAN" or not is_narrow(context):
@@ -84,8 +81,8 @@ def named(
 
 
 def draw_button(
-    layout: bpy.types.UILayout,
-    context: bpy.types.Context,
+    layout: UILayout,
+    context: Context,
     operator: str,
     icon: bpy.stub_internal.rna_enums.IconItems,
     short: str,
@@ -100,7 +97,7 @@ def draw_button(
     return layout.operator(operator, text=shown, icon=icon, translate=False)
 
 
-def draw_fix(layout: bpy.types.UILayout, context: bpy.types.Context, operator: str, label: str) -> Struct:
+def draw_fix(layout: UILayout, context: Context, operator: str, label: str) -> Struct:
     """Draw a button that fixes something; return its operator's properties. A label that is too long goes above it."""
     text = fit(context, [label, say("Fix")], BUTTON_MARGIN + 16.0)  # the button may be in a box
     if text != label:
@@ -108,9 +105,7 @@ def draw_fix(layout: bpy.types.UILayout, context: bpy.types.Context, operator: s
     return layout.operator(operator, text=text, icon="TOOL_SETTINGS", translate=False)
 
 
-def draw_message(
-    layout: bpy.types.UILayout, context: bpy.types.Context, text: str, icon: Icon = "NONE", alert: bool = False
-) -> None:
+def draw_message(layout: UILayout, context: Context, text: str, icon: Icon = "NONE", alert: bool = False) -> None:
     """Draw a sentence in the language of the interface, wrapped over as many lines as it needs."""
     width = context.region.width - MARGIN * context.preferences.system.ui_scale
     lines = wrapped(say(text), width, _width_in(context))
@@ -121,7 +116,7 @@ def draw_message(
         column.label(text=line, icon=icon if i == 0 else ("NONE" if icon == "NONE" else "BLANK1"), translate=False)
 
 
-def _width_in(context: bpy.types.Context) -> Callable[[str], float]:
+def _width_in(context: Context) -> Callable[[str], float]:
     """Return a function that measures the width of text at the size panels use."""
     blf.size(FONT, context.preferences.ui_styles[0].widget.points * context.preferences.system.ui_scale)
     return lambda text: blf.dimensions(FONT, text)[0]

@@ -6,6 +6,7 @@ from pathlib import Path
 import blf
 import bpy
 import numpy as np
+from bpy.types import Context, UILayout, WorkSpaceTool
 from mathutils import Vector
 
 from ..core.settings import chain_of, overlay_of
@@ -33,7 +34,7 @@ CIRCLE = loop(ring(np.eye(3)[0], np.eye(3)[1], 24))
 """The lines (48, 3) of a unit circle on the screen."""
 
 
-class IKAddonTool(bpy.types.WorkSpaceTool):
+class IKAddonTool(WorkSpaceTool):
     """Select bones, move the target and pole of the active chain with arrows, and turn the target with dials."""
 
     bl_space_type = "VIEW_3D"
@@ -49,7 +50,7 @@ class IKAddonTool(bpy.types.WorkSpaceTool):
     bl_keymap = (("view3d.select_box", {"type": "LEFTMOUSE", "value": "CLICK_DRAG"}, None),)
 
     @staticmethod
-    def draw_settings(context: bpy.types.Context, layout: bpy.types.UILayout, _tool: bpy.types.WorkSpaceTool) -> None:
+    def draw_settings(context: Context, layout: UILayout, _tool: WorkSpaceTool) -> None:
         """Draw into the header the chain whose goals have the arrows, and its main settings."""
         tip = None if obstacle(context) else active_chain(context)
         if tip is None:
@@ -61,7 +62,7 @@ class IKAddonTool(bpy.types.WorkSpaceTool):
         draw_range(context, layout)
 
 
-class IKAddonPoseTool(bpy.types.WorkSpaceTool):
+class IKAddonPoseTool(WorkSpaceTool):
     """Drag any bone; the body follows."""
 
     bl_space_type = "VIEW_3D"
@@ -79,7 +80,7 @@ class IKAddonPoseTool(bpy.types.WorkSpaceTool):
     )
 
     @staticmethod
-    def draw_settings(context: bpy.types.Context, layout: bpy.types.UILayout, tool: bpy.types.WorkSpaceTool) -> None:
+    def draw_settings(context: Context, layout: UILayout, tool: WorkSpaceTool) -> None:
         """Draw into the header what holds the body when nothing is pinned, and how many bones follow."""
         settings = tool.operator_properties("ik_addon.body_grab")
         layout.prop(settings, "without_pins")
@@ -87,12 +88,12 @@ class IKAddonPoseTool(bpy.types.WorkSpaceTool):
         draw_range(context, layout)
 
     @staticmethod
-    def draw_cursor(context: bpy.types.Context, _tool: bpy.types.WorkSpaceTool, place: tuple[int, int]) -> None:
+    def draw_cursor(context: Context, _tool: WorkSpaceTool, place: tuple[int, int]) -> None:
         """Highlight the joint that would be dragged."""
         draw_highlight(context, place)
 
 
-def draw_range(context: bpy.types.Context, layout: bpy.types.UILayout) -> None:
+def draw_range(context: Context, layout: UILayout) -> None:
     """Draw how far an edit reaches over other frames."""
     scene = overlay_of(context.scene)
     row = layout.row(align=True)
@@ -120,7 +121,7 @@ class _State:
     unexpected error was logged."""
 
 
-def draw_highlight(context: bpy.types.Context, place: tuple[int, int]) -> None:
+def draw_highlight(context: Context, place: tuple[int, int]) -> None:
     """Draw around the mouse at a position in the window; log an unexpected error once."""
     if not _State.draws:
         return
@@ -131,7 +132,7 @@ def draw_highlight(context: bpy.types.Context, place: tuple[int, int]) -> None:
         log.exception("The Pose Body tool no longer shows what is under the mouse")
 
 
-def _draw(context: bpy.types.Context, place: tuple[int, int]) -> None:
+def _draw(context: Context, place: tuple[int, int]) -> None:
     drag = held_body()
     if drag is not None:
         _write(context, place, follow(drag.extent.length))
@@ -154,7 +155,7 @@ def follow(count: int) -> str:
     return say("Bones: {count}", count=count) if count else say("Bones: All")
 
 
-def _write(context: bpy.types.Context, place: tuple[int, int], text: str) -> None:
+def _write(context: Context, place: tuple[int, int], text: str) -> None:
     """Draw text beside the mouse."""
     scale = context.preferences.system.ui_scale
     color = context.preferences.themes[0].view_3d.space.text_hi

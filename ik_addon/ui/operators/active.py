@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import bpy
 from bpy.props import FloatProperty
+from bpy.types import Context, Object, Operator, PoseBone
 
 from ...core import hooks
 from ...core.preferences import preferences
@@ -19,7 +20,7 @@ NO_ARMATURE = marked("Select an armature")
 NONE_ACTIVE = marked("No chain is active. Select a bone of a chain")
 
 
-def candidate(context: bpy.types.Context) -> bpy.types.Object | None:
+def candidate(context: Context) -> Object | None:
     """Return the active object, or the armature in this view layer that follows it if it is a target or pole."""
     ob = context.active_object
     if ob is None or ob.type == "ARMATURE" or ob.mode != "OBJECT":
@@ -28,7 +29,7 @@ def candidate(context: bpy.types.Context) -> bpy.types.Object | None:
     return next((rig for rig in rigs if is_in(context.view_layer.objects, rig)), ob)
 
 
-def armature(context: bpy.types.Context) -> bpy.types.Object:
+def armature(context: Context) -> Object:
     """Return the armature that operators and panels work on, once `obstacle` has found that there is one."""
     ob = candidate(context)
     if ob is None:
@@ -36,7 +37,7 @@ def armature(context: bpy.types.Context) -> bpy.types.Object:
     return ob
 
 
-def obstacle(context: bpy.types.Context) -> str:
+def obstacle(context: Context) -> str:
     """Return why operators can't run on the active object and what to do about it, or an empty string if they can."""
     ob = candidate(context)
     if ob is None or ob.type != "ARMATURE":
@@ -50,13 +51,13 @@ def obstacle(context: bpy.types.Context) -> str:
     return why_closed(ob)
 
 
-def active_bone(ob: bpy.types.Object) -> bpy.types.PoseBone | None:
+def active_bone(ob: Object) -> PoseBone | None:
     """Return the active bone of an armature object, in Pose Mode or Object Mode."""
     bone = ob.data.bones.active
     return None if bone is None else ob.pose.bones.get(bone.name)
 
 
-def active_chain(context: bpy.types.Context) -> bpy.types.PoseBone | None:
+def active_chain(context: Context) -> PoseBone | None:
     """Return the tip of the chain that contains the active bone, or whose target or pole is active."""
     ob, active = candidate(context), context.active_object
     if ob is None or active is None:
@@ -67,7 +68,7 @@ def active_chain(context: bpy.types.Context) -> bpy.types.PoseBone | None:
     return None if bone is None else chain_with(bone) or follower_in(ob, ob, bone.name)
 
 
-def active_tip(context: bpy.types.Context) -> bpy.types.PoseBone:
+def active_tip(context: Context) -> PoseBone:
     """Return the tip of the active chain; raise a `UserError` if there is none."""
     tip = active_chain(context)
     if tip is None:
@@ -75,37 +76,37 @@ def active_tip(context: bpy.types.Context) -> bpy.types.PoseBone:
     return tip
 
 
-def why_chainless(ob: bpy.types.Object) -> str:
+def why_chainless(ob: Object) -> str:
     """Return what to do if an armature has no chains, or an empty string if it has one."""
     return "" if tips(ob) else say("'{object}' has no chain. Select a bone and press Add Chain", object=ob.name)
 
 
-class Internal(bpy.types.Operator):
+class Internal(Operator):
     """What buttons, keys and tools call, and Blender's search does not list."""
 
     bl_options = {"INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
 
-class InternalStep(bpy.types.Operator):
+class InternalStep(Operator):
     """The same, with an undo step."""
 
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
 
 
-class ReportingOperator(bpy.types.Operator):
+class ReportingOperator(Operator):
     """Base of operators that report what they did or why they can't; adds an undo step unless overridden."""
 
     bl_options = {"REGISTER", "UNDO"}  # noqa: RUF012 - as Blender wants it
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def execute(self, context: Context) -> set[str]:
         """Run `perform`, and report a `UserError`."""
         return self.attempt(self.perform, context)
 
-    def perform(self, _context: bpy.types.Context) -> set[str]:
+    def perform(self, _context: Context) -> set[str]:
         """Do the work; raise a `UserError` that says why it can't be done."""
         raise NotImplementedError
 
-    def attempt(self, work: Callable[[bpy.types.Context], set[str]], context: bpy.types.Context) -> set[str]:
+    def attempt(self, work: Callable[[Context], set[str]], context: Context) -> set[str]:
         """Run `work`, and report a `UserError` that it raises."""
         hooks.put_back()
         try:
@@ -127,16 +128,16 @@ class ReportingOperator(bpy.types.Operator):
 class ArmatureOperator(ReportingOperator):
     """Base of operators on the active armature; a disabled button says why it is disabled."""
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: Context) -> set[str]:
         """Run `perform_on`, which gets what `poll` has looked for."""
         return self.perform_on(context, armature(context))
 
-    def perform_on(self, _context: bpy.types.Context, _ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, _context: Context, _ob: Object) -> set[str]:
         """Do the work on the active armature, as `perform`."""
         raise NotImplementedError
 
     @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
+    def poll(cls, context: Context) -> bool:
         """Whether the operator can run."""
         reason = obstacle(context) or cls.why_unavailable(context, armature(context))
         if reason:
@@ -144,7 +145,7 @@ class ArmatureOperator(ReportingOperator):
         return not reason
 
     @classmethod
-    def why_unavailable(cls, _context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: Context, _ob: Object) -> str:
         """Return why this operator can't run on an armature and what to do about it, or an empty string if it can."""
         return ""
 
@@ -159,7 +160,7 @@ class ChainedOperator(ArmatureOperator):
     """Base of operators on an armature with chains."""
 
     @classmethod
-    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: Context, ob: Object) -> str:
         """Require a chain."""
         return why_chainless(ob)
 
@@ -167,22 +168,22 @@ class ChainedOperator(ArmatureOperator):
 class ChainOperator(ArmatureOperator):
     """Base of operators on the active chain."""
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: Context) -> set[str]:
         """Run `perform_on_chain`."""
         return self.perform_on_chain(context, active_tip(context))
 
-    def perform_on_chain(self, _context: bpy.types.Context, _tip: bpy.types.PoseBone) -> set[str]:
+    def perform_on_chain(self, _context: Context, _tip: PoseBone) -> set[str]:
         """Do the work on the active chain, as `perform`."""
         raise NotImplementedError
 
     @classmethod
-    def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, context: Context, ob: Object) -> str:
         """Require an active chain that suits this operator."""
         tip = active_chain(context)
         return why_chainless(ob) or say(NONE_ACTIVE) if tip is None else cls.why_unfit(tip)
 
     @classmethod
-    def why_unfit(cls, _tip: bpy.types.PoseBone) -> str:
+    def why_unfit(cls, _tip: PoseBone) -> str:
         """Return why a chain does not suit this operator, or an empty string if it does."""
         return ""
 

@@ -2,6 +2,7 @@
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
+from bpy.types import Context, Event, Object
 
 from ...bake import bake_report, bake_stepwise, chosen_tips, frames_between, skeleton
 from ...core.translation.sentences import marked, say
@@ -57,14 +58,14 @@ class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
     doing = marked("Baking IK")
     cancelled = marked("Bake cancelled. Nothing was changed")
 
-    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+    def invoke(self, context: Context, event: Event) -> set[str]:
         """Open the dialog with the options."""
         if not self.properties.is_property_set("max_distance"):
             self.max_distance = 0.001 / context.scene.unit_settings.scale_length
         self.frame_range = self.frame_range  # mark as set: `ends` must use the range that the dialog shows
         return super().invoke(context, event)
 
-    def draw(self, context: bpy.types.Context) -> None:
+    def draw(self, context: Context) -> None:
         """Draw the options."""
         super().draw(context)
         row = self.layout.row(heading="Reduce Keys")
@@ -73,14 +74,14 @@ class IK_ADDON_OT_bake(FrameRangeOperator, ChainedOperator):
         distance.active = self.reduce_keys
         distance.prop(self, "max_distance", text="")
 
-    def ends(self, context: bpy.types.Context) -> tuple[int, int]:
+    def ends(self, context: Context) -> tuple[int, int]:
         """Return the first and last frame; a script that sets frames but no range gets its own frames."""
         names_frames = any(map(self.properties.is_property_set, ("frame_start", "frame_end")))
         if names_frames and not self.properties.is_property_set("frame_range"):
             return self.frame_start, self.frame_end
         return super().ends(context)
 
-    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Steps:
+    def steps(self, context: Context, ob: Object) -> Steps:
         """Bake, and report it in one line; the panel shows the whole report."""
         report = yield from bake_stepwise(
             context,
@@ -127,7 +128,7 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
     doing = marked("Baking to a skeleton")
     cancelled = marked("Bake cancelled. Nothing was changed")
 
-    def draw(self, context: bpy.types.Context) -> None:
+    def draw(self, context: Context) -> None:
         """Draw the options."""
         super().draw(context)
         if self.use_root:
@@ -136,7 +137,7 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
             column.prop(self, "root_height")
             column.prop(self, "root_turn")
 
-    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Steps:
+    def steps(self, context: Context, ob: Object) -> Steps:
         """Make and key the skeleton, and select it and its meshes for export."""
         root = skeleton.RootMotion(self.root or "root", self.root_height, self.root_turn) if self.use_root else None
         options = skeleton.Options(self.only_deform, root, self.meshes)
@@ -151,7 +152,7 @@ class IK_ADDON_OT_report_close(Internal, ArmatureOperator):
 
     bl_label = "Close Report"
 
-    def perform_on(self, _context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, _context: Context, ob: Object) -> set[str]:
         """Discard the report."""
         bake_report.forget(ob)
         return {"FINISHED"}

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-import bpy
 from bpy.props import BoolProperty, CollectionProperty, EnumProperty, FloatVectorProperty, IntProperty, StringProperty
+from bpy.types import Context, Event, Object, PropertyGroup, SpaceView3D
 from mathutils import Vector
 
 from ...core import compat
@@ -65,7 +65,7 @@ class BodyDragOptions(RangeOptions, BodyOptions):
         return Ask(bone, use_tail, pins, Free[self.without_pins], self.length, EditRange.of(self))
 
 
-class IKAddonPinArgument(bpy.types.PropertyGroup):
+class IKAddonPinArgument(PropertyGroup):
     """A pin passed by a script; `name` is the bone's name."""
 
     use_location: asked(BoolProperty, "Location", "The head of the bone stays in place", default=True)
@@ -91,11 +91,11 @@ class IK_ADDON_OT_pose_body(BodyDragOptions, ArmatureOperator):
     pins: given(CollectionProperty, "Pins", "Bones that hold; none: those that are pinned", type=IKAddonPinArgument)
 
     @classmethod
-    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: Context, ob: Object) -> str:
         """Require an armature that is not linked from another file."""
         return "" if ob.is_editable else say("'{rig}' is linked from another file and can't be posed", rig=ob.name)
 
-    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Pose the body, and report if the bone falls short of its place."""
         pins = {pin.name: _flags(pin) for pin in self.pins}
         unknown = next((pin for pin in pins if pin not in ob.pose.bones), None)
@@ -124,7 +124,7 @@ def _why_short(drag: BodyDrag, posed: PosedBody) -> str:
     return ". ".join(texts if len(texts) > 1 else [*texts, say("It is out of reach")])
 
 
-def name_of_active(ob: bpy.types.Object) -> str:
+def name_of_active(ob: Object) -> str:
     """Return the name of the active bone.
 
     Raises:
@@ -158,19 +158,19 @@ class IK_ADDON_OT_body_hold(Internal, BodyDragOptions, ArmatureOperator):
         name="Tail", description="Drag the tail of the bone instead of its head", default=False, options={"HIDDEN"}
     )
 
-    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+    def invoke(self, context: Context, _event: Event) -> set[str]:
         """Take hold of the joint for a mouse drag."""
         take_range(self, context.scene)
         return self.attempt(lambda context: self._hold(context, armature(context)), context)
 
-    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Take hold of the joint when a drag is repeated or adjusted, or when a script calls the parts."""
         if _turned_last(context):
             self.report({"WARNING"}, say("A rotation can't be repeated. Drag the bone again"))
             return {"CANCELLED"}
         return self._hold(context, ob)
 
-    def _hold(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def _hold(self, context: Context, ob: Object) -> set[str]:
         ask = self.ask(self.bone or name_of_active(ob), self.use_tail)
         cursor.CursorDrag(context, BodyDrag(context, ob, ask))
         return {"FINISHED"}
@@ -188,7 +188,7 @@ class IK_ADDON_OT_body_grab(Internal, BodyOptions, ArmatureOperator):
 
     bl_label = "Drag Body"
 
-    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+    def invoke(self, context: Context, event: Event) -> set[str]:
         """Select the bone where the mouse was pressed, let Blender move it, and handle the mouse wheel meanwhile."""
         region = context.region
         ob = candidate(context)
@@ -217,7 +217,7 @@ class IK_ADDON_OT_body_grab(Internal, BodyOptions, ArmatureOperator):
         context.window_manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
 
-    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+    def modal(self, context: Context, event: Event) -> set[str]:
         """Handle the mouse wheel and pass every other event to Blender."""
         drag = held_body()
         if drag is None:
@@ -232,11 +232,11 @@ class IK_ADDON_OT_body_grab(Internal, BodyOptions, ArmatureOperator):
             remembered.length = drag.extent.length
         return {"RUNNING_MODAL"}
 
-    def cancel(self, context: bpy.types.Context) -> None:
+    def cancel(self, context: Context) -> None:
         """Leave the status bar to Blender; it also calls this when the window is closed."""
         show_status(context, None)
 
-    def _remembered(self, context: bpy.types.Context) -> Iterator[Struct]:
+    def _remembered(self, context: Context) -> Iterator[Struct]:
         """Yield the properties from which the next drag, and a repetition of this one, take their settings."""
         if is_in_hand(context):
             yield context.workspace.tools.from_space_view3d_mode("POSE").operator_properties(self.bl_idname)
@@ -249,23 +249,23 @@ class IK_ADDON_OT_body_tool(Internal, ArmatureOperator):
     bl_label = "Pose Body"
 
     @classmethod
-    def why_unavailable(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, context: Context, _ob: Object) -> str:
         """Return that only a 3D View has the tool."""
-        return "" if isinstance(context.space_data, bpy.types.SpaceView3D) else say("Use this in a 3D Viewport")
+        return "" if isinstance(context.space_data, SpaceView3D) else say("Use this in a 3D Viewport")
 
-    def perform_on(self, context: bpy.types.Context, _ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, _ob: Object) -> set[str]:
         """Switch the tool."""
         operators.wm.tool_set_by_id(name="builtin.select_box" if is_in_hand(context) else TOOL)
         return {"FINISHED"}
 
 
-def is_in_hand(context: bpy.types.Context) -> bool:
+def is_in_hand(context: Context) -> bool:
     """Whether the tool Pose Body is in use."""
     tool = context.workspace.tools.from_space_view3d_mode("POSE")
     return tool is not None and tool.idname == TOOL
 
 
-def draw_status(header: Struct, context: bpy.types.Context) -> None:
+def draw_status(header: Struct, context: Context) -> None:
     """Draw the status bar during a drag: what the wheel does, then Blender's keys."""
     header.layout.label(text=say("More or Fewer Bones Follow"), icon=compat.WHEEL_ICON, translate=False)
     reach = say("Shift: Range, {frames} Frames", frames=overlay_of(context.scene).edit_range)
@@ -273,7 +273,7 @@ def draw_status(header: Struct, context: bpy.types.Context) -> None:
     header.layout.template_input_status()
 
 
-def _turned_last(context: bpy.types.Context) -> bool:
+def _turned_last(context: Context) -> bool:
     """Whether the last operator is a drag of a bone that ended as a rotation.
 
     Such a drag remembers only the rotation, so repeating it would turn the bone without moving it.
@@ -288,7 +288,7 @@ def held_body() -> BodyDrag | None:
     return held if isinstance(held, BodyDrag) else None
 
 
-def _selected(context: bpy.types.Context, place: Vector) -> Picked | None:
+def _selected(context: Context, place: Vector) -> Picked | None:
     """Return the bone that Blender selects at a position in the region; custom shapes may be far from their bones.
 
     Of a target it is the bone that follows it.
@@ -337,7 +337,7 @@ class IK_ADDON_OT_pin(ArmatureOperator):
     )
 
     @classmethod
-    def description(cls, _context: bpy.types.Context, properties: Struct) -> str:
+    def description(cls, _context: Context, properties: Struct) -> str:
         """Return a tooltip that says which bones the button pins."""
         if properties.which == "SELECTED":
             return say(cls.bl_description)
@@ -345,7 +345,7 @@ class IK_ADDON_OT_pin(ArmatureOperator):
         hands = marked("Pin the hands of the figure where they are, or release them if they are pinned")
         return say(feet if properties.which == "FEET" else hands)
 
-    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Pin the bones, or release them if all are pinned that way."""
         if self.which == "SELECTED":
             bones, none = _chosen(context, ob), marked("Select the bones to pin in Pose Mode")
@@ -361,7 +361,7 @@ class IK_ADDON_OT_pin(ArmatureOperator):
         return self.done(say("Released {bones}" if released else "Pinned {bones}", bones=named(bones)))
 
 
-def _chosen(context: bpy.types.Context, ob: bpy.types.Object) -> list[str]:
+def _chosen(context: Context, ob: Object) -> list[str]:
     """Return the selected bones of an armature in Pose Mode, or its active bone if none is selected."""
     selected = [bone.name for bone in context.selected_pose_bones or () if bone.id_data == ob]
     active = active_bone(ob)
@@ -376,16 +376,16 @@ class IK_ADDON_OT_pin_release(ArmatureOperator):
     bone: given(StringProperty, "Bone", "The bone to release; empty: all")
 
     @classmethod
-    def description(cls, _context: bpy.types.Context, properties: Struct) -> str:
+    def description(cls, _context: Context, properties: Struct) -> str:
         """Return a tooltip that names the bone to release."""
         return say("Release '{bone}'", bone=properties.bone) if properties.bone else say(cls.bl_description)
 
     @classmethod
-    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: Context, ob: Object) -> str:
         """Require a pinned bone."""
         return "" if stored_pins(ob) else say("No bone is pinned")
 
-    def perform_on(self, _context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, _context: Context, ob: Object) -> set[str]:
         """Release the bone or all bones."""
         pinned = stored_pins(ob)
         bones = [bone for bone in pinned if self.bone in ("", bone)]

@@ -3,9 +3,9 @@
 from contextlib import ExitStack
 from copy import copy
 
-import bpy
 import numpy as np
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
+from bpy.types import Context, Event, Object, PoseBone
 
 from ...anatomy import chain_ends, limbs
 from ...anatomy.figure import Figure
@@ -58,7 +58,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
     found_from: given(StringProperty, "Found From", "The bone that was active when the ends of the chain were found")
 
     @classmethod
-    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: Context, ob: Object) -> str:
         """Require an active bone, and in Object Mode, where users can't see which one it is, a visible one."""
         bone = active_bone(ob)
         if bone is not None and (ob.mode == "POSE" or compat.is_visible(bone)):
@@ -72,14 +72,14 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
             "'{object}' has no active bone. Click a bone of the limb, finger or tail in Pose Mode", object=ob.name
         )
 
-    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+    def invoke(self, context: Context, _event: Event) -> set[str]:
         """Run from a button: turn Live on for the first chain if so set in the preferences; later chains keep it."""
         ob = armature(context)
         if not self.properties.is_property_set("live"):
             self.live = object_of(ob).live or (preferences().live and not tips(ob))
         return self.execute(context)
 
-    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Add the chain."""
         self.prefer(with_pole="with_pole", controls="controls")
         if not self.properties.is_property_set("tip") and not is_picked(ob):
@@ -87,7 +87,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
                 "No bone of '{rig}' is selected. Click a bone of the limb, finger or tail in Pose Mode", rig=ob.name
             )
         self._find(ob)
-        tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip) if self.tip else active_bone(ob)
+        tip: PoseBone | None = ob.pose.bones.get(self.tip) if self.tip else active_bone(ob)
         if tip is None:
             raise UserError("'{object}' has no bone '{tip}'", object=ob.name, tip=self.tip)
         bones = new_chain.add_chain(context, tip, self.chain_length, self.with_pole, Controls[self.controls])
@@ -105,7 +105,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         said = [say("Added a chain from '{root}' to '{tip}'", root=root, tip=tip.name)]
         return self.done(". ".join(said + why_waiting(tip)))
 
-    def _find(self, ob: bpy.types.Object) -> None:
+    def _find(self, ob: Object) -> None:
         """Find the chain's ends unless the caller set them, also when the operator is repeated on another bone."""
         active = active_bone(ob)
         is_asked = any(self.properties.is_property_set(name) for name in ("tip", "chain_length"))
@@ -118,7 +118,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
             found = chain_ends.find_above(figure, bone)  # such as the hand of an arm that already has a chain
         self.tip, self.chain_length, self.found_from = figure.names[found[-1]], len(found), active.name
 
-    def draw(self, context: bpy.types.Context) -> None:
+    def draw(self, context: Context) -> None:
         """Draw the options."""
         layout = self.layout
         layout.use_property_split = True
@@ -128,7 +128,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
             layout.prop(self, name)
 
 
-def is_picked(ob: bpy.types.Object) -> bool:
+def is_picked(ob: Object) -> bool:
     """Whether the user may have picked the active bone of an armature on purpose.
 
     In Object Mode users can't see the active bone. A character that was just added or imported has all bones selected,
@@ -152,7 +152,7 @@ class IK_ADDON_OT_chain_remove(ChainOperator):
         default=True,
     )
 
-    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
+    def perform_on_chain(self, context: Context, tip: PoseBone) -> set[str]:
         """Remove the chain."""
         kept = removal.remove_chain(context, tip, self.remove_targets)
         message = say("Removed the chain on '{tip}'", tip=tip.name)
@@ -161,9 +161,7 @@ class IK_ADDON_OT_chain_remove(ChainOperator):
         return self.done(message)
 
 
-def turn_end(
-    context: bpy.types.Context, tip: bpy.types.PoseBone, frames: list[int] | None = None
-) -> tuple[str, list[str]]:
+def turn_end(context: Context, tip: PoseBone, frames: list[int] | None = None) -> tuple[str, list[str]]:
     """Make the hand or foot of a chain turn with the target; return a message and remarks.
 
     `frames` are those on which the target is snapped to its animation; None: none.
@@ -188,7 +186,7 @@ def turn_end(
     return say("'{end}' turns with the target of the chain on '{tip}'", end=end.name, tip=tip.name), remarks
 
 
-def why_waiting(tip: bpy.types.PoseBone) -> list[str]:
+def why_waiting(tip: PoseBone) -> list[str]:
     """Say, at most once, that the hand or foot of a chain can turn with the target once its animation is snapped."""
     text = "'{bone}' is animated. Bring the target to the pose on a range to turn it with the target"
     bone = end_bone.waiting(tip)
@@ -202,7 +200,7 @@ FOLLOWING = (
 )
 
 
-def following(tip: bpy.types.PoseBone) -> str:
+def following(tip: PoseBone) -> str:
     """Return which bone of a chain turns with its target, as in `FOLLOWING`."""
     if chain_of(tip).use_rotation:
         return "TIP"
@@ -223,7 +221,7 @@ class IK_ADDON_OT_follow_rotation(FrameRange, ChainOperator):
         "Key the target on a range of frames so that it follows the animation of the hand or foot",
     )
 
-    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
+    def perform_on_chain(self, context: Context, tip: PoseBone) -> set[str]:
         """Set it."""
         if self.to == "END":
             if reason := why_lacking(tip):
@@ -237,7 +235,7 @@ class IK_ADDON_OT_follow_rotation(FrameRange, ChainOperator):
         }
         return self.done(say(named[self.to], tip=tip.name))
 
-    def draw(self, _context: bpy.types.Context) -> None:
+    def draw(self, _context: Context) -> None:
         """Draw the options; the frames only if they are used."""
         layout = self.layout
         layout.use_property_split = True
@@ -258,14 +256,14 @@ class IK_ADDON_OT_chain_select(ArmatureOperator):
 
     extend: given(BoolProperty, "Extend", "Keep other bones selected")
 
-    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+    def invoke(self, context: Context, event: Event) -> set[str]:
         """Extend the selection with Shift."""
         self.extend = event.shift
         return self.execute(context)
 
-    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Select the bone."""
-        bone: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
+        bone: PoseBone | None = ob.pose.bones.get(self.tip)
         if bone is None:
             raise UserError("'{object}' has no bone '{tip}'", object=ob.name, tip=self.tip)
         context.view_layer.objects.active = ob
@@ -282,9 +280,9 @@ class IK_ADDON_OT_setting_key(InternalStep, ArmatureOperator):
     tip: given(StringProperty, "Tip", "The bone that carries the chain")
     setting: StringProperty(name="Setting", description="The setting to key", default="influence")
 
-    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Insert the key."""
-        bone: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip)
+        bone: PoseBone | None = ob.pose.bones.get(self.tip)
         if bone is None or not chain_of(bone).is_chain:
             raise UserError("'{object}' has no chain on bone '{tip}'", object=ob.name, tip=self.tip)
         try:
@@ -296,7 +294,7 @@ class IK_ADDON_OT_setting_key(InternalStep, ArmatureOperator):
         return self.done(say(done, setting=setting, bone=bone.name, frame=context.scene.frame_current))
 
 
-def find(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bend_side.Found:
+def find(context: Context, tip: PoseBone) -> bend_side.Found:
     """Find the bend side of a chain."""
     return bend_side.find(tip.id_data, bending_bones(tip), bending_end(tip), context.evaluated_depsgraph_get())
 
@@ -306,7 +304,7 @@ class IK_ADDON_OT_flip_bend(ChainOperator):
 
     bl_label = "Flip Bend"
 
-    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
+    def perform_on_chain(self, context: Context, tip: PoseBone) -> set[str]:
         """Flip the bend side."""
         side = np.array(chain_of(tip).bend_side)
         if not side.any():
@@ -323,7 +321,7 @@ class IK_ADDON_OT_find_bend_side(ChainOperator):
 
     bl_label = "Find Bend Side"
 
-    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
+    def perform_on_chain(self, context: Context, tip: PoseBone) -> set[str]:
         """Find and store the bend side."""
         found = find(context, tip)
         chain_of(tip).bends_both_ways = found.both_ways

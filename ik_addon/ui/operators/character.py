@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-import bpy
 import numpy as np
 from bpy.props import BoolProperty, EnumProperty
+from bpy.types import Context, Event, Object, PoseBone
 
 from ...anatomy.body import Region
 from ...bake.restore import SceneSnapshot
@@ -68,12 +68,12 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
     )
     live: asked(BoolProperty, "Live", "Turn Live on so that the chains follow their targets at once", default=True)
 
-    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+    def invoke(self, context: Context, _event: Event) -> set[str]:
         """Run from a button: take Live from the preferences."""
         self.prefer(live="live")
         return self.execute(context)
 
-    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Add the chains."""
         self.prefer(with_poles="with_pole")
         if preferences().is_property_set("controls"):
@@ -99,7 +99,7 @@ class IK_ADDON_OT_character_setup(ArmatureOperator):
         next_step = () if ob.mode == "POSE" else (say("To pose it, go to Pose Mode"),)
         return self.done(". ".join([made, *next_step]), remarks)
 
-    def draw(self, _context: bpy.types.Context) -> None:
+    def draw(self, _context: Context) -> None:
         """Draw the options."""
         layout = self.layout
         layout.use_property_split = True
@@ -113,7 +113,7 @@ class IK_ADDON_OT_mirror_chain(ChainOperator):
 
     bl_label = "Mirror Chain"
 
-    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
+    def perform_on_chain(self, context: Context, tip: PoseBone) -> set[str]:
         """Mirror the chain."""
         other, remarks = mirror.mirror_chain(context, tip)
         message = say("Mirrored the chain on '{tip}' to '{other}'", tip=tip.name, other=other.name)
@@ -127,7 +127,7 @@ FRAMES = 12
 """Number of frames of the scene's range on which chains are compared with the constraints that they replace."""
 
 
-def _poses(context: bpy.types.Context, ob: bpy.types.Object) -> dict[int, Floats]:
+def _poses(context: Context, ob: Object) -> dict[int, Floats]:
     """Return the poses (m, 4, 4) of all bones on frames of the scene's range."""
     scene, before = context.scene, SceneSnapshot(context.view_layer, ob)
     frames = np.unique(np.linspace(scene.frame_start, scene.frame_end, FRAMES).round()).astype(int).tolist()
@@ -137,7 +137,7 @@ def _poses(context: bpy.types.Context, ob: bpy.types.Object) -> dict[int, Floats
 
 
 def _differences(
-    ob: bpy.types.Object, tips: Sequence[str], before: Mapping[int, Floats], after: Mapping[int, Floats]
+    ob: Object, tips: Sequence[str], before: Mapping[int, Floats], after: Mapping[int, Floats]
 ) -> Iterator[str]:
     """Yield sentences about chains that pose their joints elsewhere than before on some frames."""
     moved = {frame: shifts(ob, [ob.pose.bones[tip] for tip in tips], before[frame], after[frame]) for frame in before}
@@ -156,11 +156,11 @@ class IK_ADDON_OT_convert_constraints(ArmatureOperator):
     bl_label = "Convert IK Constraints"
 
     @classmethod
-    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: Context, ob: Object) -> str:
         """Require an enabled IK constraint."""
         return "" if any(sources(ob)) else say("'{object}' has no enabled IK constraint", object=ob.name)
 
-    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Convert the constraints."""
         before = _poses(context, ob)
         done = convert.convert(context, ob)
@@ -175,11 +175,11 @@ class IK_ADDON_OT_restore_constraints(ArmatureOperator):
     bl_label = "Restore Constraints"
 
     @classmethod
-    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: Context, ob: Object) -> str:
         """Require a converted constraint."""
         return "" if converted_bones(ob) else say("No IK constraint of '{object}' was converted", object=ob.name)
 
-    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Restore the constraints."""
         bones = convert.restore(context, ob)
         return self.done(say("Restored the IK constraints on {names}", names=quoted(bones)))

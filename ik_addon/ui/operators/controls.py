@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import bpy
 from bpy.props import EnumProperty, StringProperty
+from bpy.types import Context, Event, Object, OperatorProperties, PoseBone
 
 from ...core.chain_settings import ROLES
 from ...core.goals import Goal
@@ -22,7 +23,7 @@ from .solve import CHAINS, ChainsOperator
 class ControlsOperator(ChainsOperator):
     """Base of operators on controls."""
 
-    def controls(self, context: bpy.types.Context, ob: bpy.types.Object) -> list[Goal]:
+    def controls(self, context: Context, ob: Object) -> list[Goal]:
         """Return the controls of the chosen chains, and of the trunk if all are chosen.
 
         Raises:
@@ -41,7 +42,7 @@ class IK_ADDON_OT_select_controls(ControlsOperator):
 
     bl_label = "Select Controls"
 
-    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Select them."""
         found = controls.select(context, self.controls(context, ob))
         return self.done(count(found, "Selected 1 control", "Selected {count} controls"))
@@ -54,7 +55,7 @@ class IK_ADDON_OT_key_controls(ControlsOperator):
 
     bl_label = "Key Controls"
 
-    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Key them."""
         found = self.controls(context, ob)
         try:
@@ -72,15 +73,15 @@ class IK_ADDON_OT_copy_pose(Internal, ArmatureOperator):
     bl_label = "Copy Pose"
 
     @classmethod
-    def why_unavailable(cls, _context: bpy.types.Context, _ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: Context, _ob: Object) -> str:
         """Require what Blender's operator does."""
         return "" if operators.pose.copy.poll() else say("Switch to Pose Mode")
 
-    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+    def invoke(self, context: Context, _event: Event) -> set[str]:
         """Leave the key to Blender where nothing is left out."""
         return self.execute(context) if controls.not_copied(context, armature(context)) else {"PASS_THROUGH"}
 
-    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Copy what can be copied, and say what can't."""
         bpy.ops.pose.copy()
         left_out = count(len(controls.not_copied(context, ob)), "1 control", "{count} controls")
@@ -119,7 +120,7 @@ class IK_ADDON_OT_snap_target(FramesOperator):
     doing = marked("Snapping targets")
     cancelled = marked("Snapping cancelled. Nothing was changed")
 
-    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Steps:
+    def steps(self, context: Context, ob: Object) -> Steps:
         """Snap goals."""
         found = self.chosen(context)
         done = count(len(found), "Snapped the target", "Snapped the targets of {count} chains")
@@ -145,7 +146,7 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
     doing = marked("Applying the solved pose")
     cancelled = marked("Applying cancelled. Nothing was changed")
 
-    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Steps:
+    def steps(self, context: Context, ob: Object) -> Steps:
         """Apply the solved pose."""
         found = [tip for tip in self.chosen(context) if chain_of(tip).enabled]
         if not found:
@@ -191,11 +192,11 @@ class IK_ADDON_OT_switch_ik_fk(ChainsOperator):
     chains: EnumProperty(name="Chains", description="The chains to switch", items=CHAINS, default="ACTIVE")
 
     @classmethod
-    def description(cls, _context: bpy.types.Context, properties: bpy.types.OperatorProperties) -> str:
+    def description(cls, _context: Context, properties: OperatorProperties) -> str:
         """Return a tooltip for the direction of the switch."""
         return say(TOOLTIPS.get(getattr(properties, "to", ""), cls.bl_description))
 
-    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Switch the chosen chains."""
         chosen = self.chosen(context)
         to_ik = not ik_fk.is_ik(chosen[0]) if self.to == "OTHER" else self.to == "IK"
@@ -232,7 +233,7 @@ class IK_ADDON_OT_switch_space(ChainOperator):
     last: ClassVar = ("", "")
     """The object and the bone that were named last: a hand that puts a thing down often takes it again."""
 
-    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+    def invoke(self, context: Context, _event: Event) -> set[str]:
         """Switch to a space that was picked in the panel; open the dialog for an object to pick, or for any choice."""
         tip = active_tip(context)
         is_picked = self.properties.is_property_set("space")
@@ -246,7 +247,7 @@ class IK_ADDON_OT_switch_space(ChainOperator):
             self.object, self.bone = self.last
         return context.window_manager.invoke_props_dialog(self, confirm_text="Attach")
 
-    def draw(self, context: bpy.types.Context) -> None:
+    def draw(self, context: Context) -> None:
         """Draw the options; the object only if it is followed, and its bone only for an armature."""
         layout = self.layout
         layout.use_property_split = True
@@ -261,7 +262,7 @@ class IK_ADDON_OT_switch_space(ChainOperator):
         space = self._space(context, tip)
         layout.label(text=self._lack(tip) if space is None else outlook(space), translate=False)
 
-    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
+    def perform_on_chain(self, context: Context, tip: PoseBone) -> set[str]:
         """Switch the space."""
         role, space = self.role.lower(), self._space(context, tip)
         goal, bone = goal_of(chain_of(tip), role)
@@ -284,18 +285,18 @@ class IK_ADDON_OT_switch_space(ChainOperator):
             remarks.append(say("Its keys on later frames go along with {space} now", space=space.name))
         return self.done(message, remarks)
 
-    def _space(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> Space | None:
+    def _space(self, context: Context, tip: PoseBone) -> Space | None:
         """Return the chosen space; None if the chain has no such space."""
         spaces = spaces_of(tip, self._other(context, tip), self.bone)
         return next((space for space in spaces if space.identifier == self.space), None)
 
-    def _other(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> bpy.types.Object | None:
+    def _other(self, context: Context, tip: PoseBone) -> Object | None:
         """Return the named object; if there is none, the other selected object."""
         own = (tip.id_data, chain_of(tip).target, chain_of(tip).pole)
         others = (found for found in context.selected_objects if found not in own)
         return context.scene.objects.get(self.object) or next(others, None)
 
-    def _lack(self, tip: bpy.types.PoseBone) -> str:
+    def _lack(self, tip: PoseBone) -> str:
         """Return why the chain has no such space, and what to do."""
         lacks = {
             "OBJECT": "Pick an object to follow",

@@ -8,6 +8,7 @@ from functools import partial
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatVectorProperty, StringProperty
+from bpy.types import Context, Event, Macro, Object, Operator, PoseBone, Region, Scene, Window
 from bpy_extras.view3d_utils import location_3d_to_region_2d
 from mathutils import Vector
 
@@ -42,11 +43,11 @@ class IK_ADDON_OT_release(Internal, ArmatureOperator):
     bl_label = "Let Go"
 
     @classmethod
-    def poll(cls, _context: bpy.types.Context) -> bool:
+    def poll(cls, _context: Context) -> bool:
         """Always run: the first part of the macro has done the checks."""
         return True
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: Context) -> set[str]:
         """End the drag and keep its result."""
         held = cursor.current
         if held is None:
@@ -55,9 +56,7 @@ class IK_ADDON_OT_release(Internal, ArmatureOperator):
         return finish(self, context, held.drag)
 
 
-def finish(
-    operator: ArmatureOperator, context: bpy.types.Context, drag: cursor.Held, remarks: Iterable[str] = ()
-) -> set[str]:
+def finish(operator: ArmatureOperator, context: Context, drag: cursor.Held, remarks: Iterable[str] = ()) -> set[str]:
     """Keep the result of a drag and report it.
 
     Args:
@@ -84,19 +83,19 @@ class IK_ADDON_OT_drag_range(Internal):
     # Handle the mouse wheel during a drag of a target, which Blender's own transform leaves alone.
     bl_label = "Range"
 
-    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+    def invoke(self, context: Context, _event: Event) -> set[str]:
         """Receive every event first from here on."""
         context.window_manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
 
-    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+    def modal(self, context: Context, event: Event) -> set[str]:
         """Handle the wheel with Shift and pass every other event to Blender."""
         if cursor.current is None:
             return {"FINISHED", "PASS_THROUGH"}
         return {"RUNNING_MODAL" if turn_range(context, event) else "PASS_THROUGH"}
 
 
-def turn_range(context: bpy.types.Context, event: bpy.types.Event) -> bool:
+def turn_range(context: Context, event: Event) -> bool:
     """Let the drag in progress reach farther, or less far, at a turn of the wheel with Shift; return whether it is."""
     held, scene = cursor.current, overlay_of(context.scene)
     if held is None or not event.shift or event.value != "PRESS" or event.type not in MORE | LESS:
@@ -111,13 +110,13 @@ def turn_range(context: bpy.types.Context, event: bpy.types.Event) -> bool:
     return True
 
 
-def running_holds(context: bpy.types.Context, *macros: str) -> Iterator[Struct]:
+def running_holds(context: Context, *macros: str) -> Iterator[Struct]:
     """Yield the settings of the first parts of drags that run in the window, from which their repetition takes them."""
     running = filter(None, context.window.modal_operators)
     yield from (macro.macros[0].properties for macro in running if macro.bl_idname in macros)
 
 
-def take_range(hold: Struct, scene: bpy.types.Scene) -> None:
+def take_range(hold: Struct, scene: Scene) -> None:
     """Let a mouse drag, given by its first part, reach as far as the scene says."""
     hold.range, hold.falloff = overlay_of(scene).edit_range, overlay_of(scene).edit_falloff
 
@@ -137,11 +136,11 @@ def start(operator: ArmatureOperator, macro: Callable[..., object], **parts: Jso
     return {"INTERFACE"}  # the macro adds the undo step, and Adjust Last Operation applies to it
 
 
-class DragMacro(bpy.types.Macro):
+class DragMacro(Macro):
     """Base of mouse drags: take hold, let Blender's transform move the 3D cursor, let go."""
 
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}  # noqa: RUF012 - as Blender wants it
-    hold: type[bpy.types.Operator]
+    hold: type[Operator]
     transform = cursor.MOVE
     """Blender's operator."""
 
@@ -157,7 +156,7 @@ class DragMacro(bpy.types.Macro):
 # ---- Drag Target
 
 
-def why_not_draggable(tip: bpy.types.PoseBone) -> str:
+def why_not_draggable(tip: PoseBone) -> str:
     """Return why no goal of a chain can be dragged and what to do about it, or an empty string if one can."""
     if not chain_of(tip).enabled:
         return say("The chain on '{tip}' is disabled. Enable it in the panel", tip=tip.name)
@@ -181,17 +180,17 @@ class IK_ADDON_OT_goal_hold(Internal, RangeOptions, ArmatureOperator):
         name="Rotate", description="It is rotated, and need not be free to move", default=False, options={"HIDDEN"}
     )
 
-    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+    def invoke(self, context: Context, _event: Event) -> set[str]:
         """Take hold of the goal for a mouse drag."""
         take_range(self, context.scene)
         if context.window is not None:  # once Blender's transform runs, the wheel is handled before it
             bpy.app.timers.register(partial(_handle_wheel, context.window))
         return self.execute(context)
 
-    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Take hold of the goal, and make its chain the active one."""
         ob = context.view_layer.objects.get(self.rig) or ob
-        tip: bpy.types.PoseBone | None = ob.pose.bones.get(self.tip) if self.tip else active_tip(context)
+        tip: PoseBone | None = ob.pose.bones.get(self.tip) if self.tip else active_tip(context)
         if tip is None:
             raise UserError("'{object}' has no bone '{tip}'", object=ob.name, tip=self.tip)
         if reason := why_not_draggable(tip):
@@ -204,7 +203,7 @@ class IK_ADDON_OT_goal_hold(Internal, RangeOptions, ArmatureOperator):
         return {"FINISHED"}
 
 
-def _handle_wheel(window: bpy.types.Window) -> None:
+def _handle_wheel(window: Window) -> None:
     with bpy.context.temp_override(window=window):
         if cursor.is_moving(window):
             operators.ik_addon.drag_range("INVOKE_DEFAULT")
@@ -236,21 +235,21 @@ class IK_ADDON_OT_drag_target(RangeOptions, ChainOperator):
     )
 
     @classmethod
-    def why_unfit(cls, tip: bpy.types.PoseBone) -> str:
+    def why_unfit(cls, tip: PoseBone) -> str:
         """Require an enabled chain with a target."""
         return why_not_draggable(tip) or why_lacking(tip)
 
-    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
+    def perform_on_chain(self, context: Context, tip: PoseBone) -> set[str]:
         """Move the target by `offset` and solve."""
         drag = Drag(context, tip, reach=EditRange.of(self))
         drag.move(context, Vector(self.offset))
         return finish(self, context, drag)
 
-    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+    def invoke(self, context: Context, event: Event) -> set[str]:
         """Start a mouse drag of the target."""
         return self.attempt(lambda context: self._start(context, event), context)
 
-    def _start(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+    def _start(self, context: Context, event: Event) -> set[str]:
         if context.area is None or context.area.type != "VIEW_3D":
             return self.refuse(say("Use this in a 3D Viewport"))
         view = next(region for region in context.area.regions if region.type == "WINDOW")
@@ -267,7 +266,7 @@ class IK_ADDON_OT_grab(Internal):
     # Move the target of a hand or foot that Blender's own Move can only turn, because it is connected.
     bl_label = "Move Hand or Foot"
 
-    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+    def invoke(self, context: Context, _event: Event) -> set[str]:
         """Start a mouse drag of the target, or leave the key to Blender."""
         tip = connected_end(context)
         if tip is None:
@@ -279,7 +278,7 @@ class IK_ADDON_OT_grab(Internal):
         return {"FINISHED"}
 
 
-def connected_end(context: bpy.types.Context) -> bpy.types.PoseBone | None:
+def connected_end(context: Context) -> PoseBone | None:
     """Return the tip of the live chain that ends in the one selected bone, if that bone is connected.
 
     Below an influence of 1 a target alone can't take the bone along.
@@ -294,12 +293,12 @@ def connected_end(context: bpy.types.Context) -> bpy.types.PoseBone | None:
     return next((tip for tip in ends if chain_of(tip).enabled and chain_of(tip).influence == 1.0), None)
 
 
-def is_over(region: bpy.types.Region, x: float, y: float) -> bool:
+def is_over(region: Region, x: float, y: float) -> bool:
     """Whether a place in the window is over a region."""
     return 0 <= x - region.x < region.width and 0 <= y - region.y < region.height
 
 
-def take_mouse_to(context: bpy.types.Context, view: bpy.types.Region, place: Vector) -> None:
+def take_mouse_to(context: Context, view: Region, place: Vector) -> None:
     """Move the mouse to a place in the world, if it is in view.
 
     Blender measures a move from where the mouse was: from a button in the sidebar, the target would stay as far from

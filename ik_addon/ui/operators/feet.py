@@ -3,9 +3,9 @@
 import math
 from collections.abc import Sequence
 
-import bpy
 import numpy as np
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
+from bpy.types import Context, Object, PoseBone
 
 from ...anatomy.figure import Figure
 from ...bake.selection import time_scale
@@ -61,7 +61,7 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
     doing = marked("Finding contacts")
     cancelled = marked("Cancelled. Nothing was changed")
 
-    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Steps:
+    def steps(self, context: Context, ob: Object) -> Steps:
         """Find and key contacts."""
         frames = self.frames(context)
         found = yield from find_contacts.key_contacts(
@@ -81,9 +81,7 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
         return self.done(say("{done} on {frames}", done=done, frames=on_frames))
 
 
-def mark(
-    context: bpy.types.Context, tip: bpy.types.PoseBone, names: Sequence[str], frames: tuple[float, float], *, on: bool
-) -> None:
+def mark(context: Context, tip: PoseBone, names: Sequence[str], frames: tuple[float, float], *, on: bool) -> None:
     """Mark or unmark contacts from the first of two frames up to, but not including, the second.
 
     Raises:
@@ -110,7 +108,7 @@ class IK_ADDON_OT_mark_contact(ChainOperator):
     frame_start: asked(IntProperty, "Start", "First frame to mark")
     frame_end: asked(IntProperty, "End", "Last frame to mark")
 
-    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
+    def perform_on_chain(self, context: Context, tip: PoseBone) -> set[str]:
         """Mark or unmark the frames."""
         scene, now = context.scene, context.scene.frame_current
         preview = scene.frame_preview_start, scene.frame_preview_end
@@ -137,7 +135,7 @@ class IK_ADDON_OT_remove_contact(ChainOperator):
 
     bl_label = "Remove Contact"
 
-    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
+    def perform_on_chain(self, context: Context, tip: PoseBone) -> set[str]:
         """Remove the contact."""
         scale = time_scale(context.scene)
         span = contact_keys.whole(tip, context.scene.frame_current * scale)
@@ -152,7 +150,7 @@ class IK_ADDON_OT_find_pivots(ChainOperator):
 
     bl_label = "Find Pivots"
 
-    def perform_on_chain(self, _context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
+    def perform_on_chain(self, _context: Context, tip: PoseBone) -> set[str]:
         """Find and store the pivots."""
         if end_of(tip) is None:
             raise UserError("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)
@@ -205,7 +203,7 @@ class IK_ADDON_OT_plant(ClipOperator):
     doing = marked("Locking feet")
     cancelled = marked("Locking cancelled. Nothing was changed")
 
-    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Steps:
+    def steps(self, context: Context, ob: Object) -> Steps:
         """Plant the feet."""
         options = plant.Options(
             blend=self.blend,

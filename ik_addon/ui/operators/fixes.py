@@ -9,6 +9,16 @@ from typing import NamedTuple
 import bpy
 import numpy as np
 from bpy.props import StringProperty
+from bpy.types import (
+    ArmatureModifier,
+    Constraint,
+    Context,
+    LayerCollection,
+    Object,
+    OperatorProperties,
+    PoseBone,
+    ViewLayer,
+)
 
 from ...chains.make_controls import can_be_made, editing
 from ...chains.mirror import mirror_chain
@@ -50,7 +60,7 @@ def set_all(owners: Iterable[bpy.types.bpy_struct], names: Iterable[str], value:
             setattr(owner, name, value)
 
 
-def mute_label(constraints: Sequence[bpy.types.Constraint]) -> str:
+def mute_label(constraints: Sequence[Constraint]) -> str:
     """Return the label of a button that mutes one or more constraints."""
     if len(constraints) == 1:
         return say("Mute '{constraint}'", constraint=constraints[0].name)
@@ -60,7 +70,7 @@ def mute_label(constraints: Sequence[bpy.types.Constraint]) -> str:
 LOCKS = ("lock_ik_x", "lock_ik_y", "lock_ik_z")
 
 
-def fix_of(tip: bpy.types.PoseBone, report: reports.Report | None, view_layer: bpy.types.ViewLayer) -> Fix | None:
+def fix_of(tip: PoseBone, report: reports.Report | None, view_layer: ViewLayer) -> Fix | None:
     """Return a fix for the last report on the chain on `tip`; None: no simple fix, or nothing is wrong."""
     if report is None:
         return next(_fixes_of_sharing(tip), None)
@@ -86,7 +96,7 @@ def _is_in_loop(report: reports.Report | None) -> bool:
     return report is not None and is_one_of(report.message, LOOP, LOOP_OF_ARMATURES)
 
 
-def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
+def _fixes(ob: Object, tip: PoseBone, view_layer: ViewLayer) -> Iterator[Fix]:
     """Yield fixes in the order in which `rig.plan.chain.check`, and after it the plan, find the problems."""
     chain, bones = chain_of(tip), chains.chain_bones(tip)
     for name, label in unusable(chain):
@@ -120,7 +130,7 @@ def _fixes(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.
         yield Fix(say("Use Automatic Solver"), lambda: setattr(chain, "solver", "AUTO"))
 
 
-def _fixes_of_bones(bones: list[bpy.types.PoseBone], *, limited: bool) -> Iterator[Fix]:
+def _fixes_of_bones(bones: list[PoseBone], *, limited: bool) -> Iterator[Fix]:
     """Yield fixes for Blender's own IK settings of bones that are not finite."""
     for bone in bones:
         names = [f"ik_stiffness_{axis}" for axis in "xyz" if limited] + ["ik_stretch"]
@@ -129,7 +139,7 @@ def _fixes_of_bones(bones: list[bpy.types.PoseBone], *, limited: bool) -> Iterat
             yield Fix(say("Reset IK of '{bone}'", bone=bone.name), partial(set_all, [bone], broken, 0.0))
 
 
-def _fixes_of_remarks(tip: bpy.types.PoseBone) -> Iterator[Fix]:
+def _fixes_of_remarks(tip: PoseBone) -> Iterator[Fix]:
     """Yield fixes for remarks on a solved chain."""
     yield from _fixes_of_sharing(tip)
     chain, bones = chain_of(tip), chains.chain_bones(tip)
@@ -148,20 +158,20 @@ def _fixes_of_remarks(tip: bpy.types.PoseBone) -> Iterator[Fix]:
     yield from _fixes_of_drivers(ob, chains.out_of_reach_paths(chain, bones))
 
 
-def _fixes_of_sharing(tip: bpy.types.PoseBone) -> Iterator[Fix]:
+def _fixes_of_sharing(tip: PoseBone) -> Iterator[Fix]:
     """Yield a fix for an armature that was copied without its targets."""
     if borrowed(tip):
         yield Fix(say("Make Own Targets"), partial(make_own, bpy.context, tip.id_data))
 
 
-def _fixes_of_drivers(ob: bpy.types.Object, paths: Collection[str]) -> Iterator[Fix]:
+def _fixes_of_drivers(ob: Object, paths: Collection[str]) -> Iterator[Fix]:
     """Yield a fix that mutes the drivers on data paths."""
     driving = drivers_on(ob, paths)
     if driving:
         yield Fix(say("Mute Drivers"), partial(set_all, driving, ("mute",), True))
 
 
-def _disconnect(ob: bpy.types.Object, bone: str, *, clears_parent: bool = False) -> None:
+def _disconnect(ob: Object, bone: str, *, clears_parent: bool = False) -> None:
     with editing(bpy.context, ob) as bones:
         bones[bone].use_connect = False
         if clears_parent:
@@ -176,12 +186,12 @@ class IK_ADDON_OT_chain_fix(InternalStep, ArmatureOperator):
     tip: given(StringProperty, "Tip", "The tip bone of the chain")
 
     @classmethod
-    def description(cls, context: bpy.types.Context, properties: bpy.types.OperatorProperties) -> str:
+    def description(cls, context: Context, properties: OperatorProperties) -> str:
         """Return the label of the fix as a tooltip, since the button may be too small to show it."""
         fix = _fix_on(context, getattr(properties, "tip", ""))
         return say(cls.bl_description) if fix is None else fix.label
 
-    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Apply the fix, and solve the chain again if Live is on."""
         fix = _fix_on(context, self.tip)
         if fix is None:
@@ -196,13 +206,13 @@ class IK_ADDON_OT_chain_fix(InternalStep, ArmatureOperator):
         return self.done(f"'{self.tip}': {fix.label}")
 
 
-def _fix_on(context: bpy.types.Context, name: str) -> Fix | None:
+def _fix_on(context: Context, name: str) -> Fix | None:
     ob = candidate(context)
     tip = None if ob is None or ob.pose is None else ob.pose.bones.get(name)
     return None if ob is None or tip is None else fix_of(tip, reports.get(ob, name), context.view_layer)
 
 
-def needs_lock(context: bpy.types.Context) -> bool:
+def needs_lock(context: Context) -> bool:
     """Whether rendering an animation in a window is unsafe: there are live chains, and the interface is not locked."""
     scene = context.scene
     if scene.render.use_lock_interface or scene.camera is None or scene.frame_start == scene.frame_end:
@@ -217,7 +227,7 @@ class IK_ADDON_OT_lock_interface(InternalStep):
 
     bl_label = "Lock Interface"
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def execute(self, context: Context) -> set[str]:
         """Turn on Lock Interface."""
         context.scene.render.use_lock_interface = True
         return {"FINISHED"}
@@ -230,7 +240,7 @@ IN_RENDERS = {"target": "Enable Target in Renders", "pole": "Enable Pole in Rend
 """Labels of buttons, by the role of the goal."""
 
 
-def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
+def fixes_of_goal(tip: PoseBone, role: str, view_layer: ViewLayer) -> Iterator[Fix]:
     """Yield fixes for a target or pole, in the order in which `rig.plan.chain.check` finds the problems."""
     goal, bone = goal_of(chain_of(tip), role)
     if goal is None:
@@ -256,7 +266,7 @@ def fixes_of_goal(tip: bpy.types.PoseBone, role: str, view_layer: bpy.types.View
         yield from _detached(tip, goal, bone, role)
 
 
-def fixes_in_renders(chain: IKAddonChain, view_layer: bpy.types.ViewLayer) -> Iterator[Fix]:
+def fixes_in_renders(chain: IKAddonChain, view_layer: ViewLayer) -> Iterator[Fix]:
     """Yield fixes that enable goals in renders, so that they move there."""
     for role in ("target", "pole"):
         goal, _bone = goal_of(chain, role)
@@ -264,7 +274,7 @@ def fixes_in_renders(chain: IKAddonChain, view_layer: bpy.types.ViewLayer) -> It
             yield Fix(say(IN_RENDERS[role]), partial(set_all, off, ("hide_render",), False))
 
 
-def fixes_of_loop(tip: bpy.types.PoseBone, in_loop: Callable[[str], bool]) -> Iterator[Fix]:
+def fixes_of_loop(tip: PoseBone, in_loop: Callable[[str], bool]) -> Iterator[Fix]:
     """Yield fixes that break a dependency loop: give the chain on `tip`, or another in the loop, its own target.
 
     A chain in the loop because of its pole loses the pole; the last fix disables the chain on `tip`.
@@ -283,7 +293,7 @@ def fixes_of_loop(tip: bpy.types.PoseBone, in_loop: Callable[[str], bool]) -> It
     yield Fix(say("Turn Off '{tip}'", tip=tip.name), lambda: setattr(chain_of(tip), "enabled", False))
 
 
-def fixes_of_transforms(tip: bpy.types.PoseBone) -> Iterator[Fix]:
+def fixes_of_transforms(tip: PoseBone) -> Iterator[Fix]:
     """Yield fixes that reset transforms with which nothing can be solved: not finite, too large, or scaled to zero."""
     ob, chain = tip.id_data, chain_of(tip)
     world = matrix_array(ob.matrix_world)
@@ -301,22 +311,20 @@ def fixes_of_transforms(tip: bpy.types.PoseBone) -> Iterator[Fix]:
     yield from _fixes_of_posed([bone for bone in bones if not all(bone.scale[:])])
 
 
-def _fixes_of_posed(broken: list[bpy.types.PoseBone]) -> Iterator[Fix]:
+def _fixes_of_posed(broken: list[PoseBone]) -> Iterator[Fix]:
     if broken:
         one = say("Reset '{bone}'", bone=broken[0].name)
         label = one if len(broken) == 1 else say("Reset {count} Bones", count=len(broken))
         yield Fix(label, partial(_reset, broken))
 
 
-def _rides_on(
-    goal: bpy.types.Object, bone: str, moved: set[str], ob: bpy.types.Object, *, others: bool = False
-) -> bool:
+def _rides_on(goal: Object, bone: str, moved: set[str], ob: Object, *, others: bool = False) -> bool:
     """Whether a goal follows any of the `moved` bones of an armature or, with `others`, a bone of another armature."""
     carriers = Sources().carriers([Part(goal, bone)])
     return any(own.bone in moved if own.armature == uid_of(ob) else others for own in carriers)
 
 
-def _detached(tip: bpy.types.PoseBone, goal: bpy.types.Object, bone: str, role: str) -> Iterator[Fix]:
+def _detached(tip: PoseBone, goal: Object, bone: str, role: str) -> Iterator[Fix]:
     """Yield fixes that detach a goal from the bones of its own chain and keep it in place."""
     if not goal.is_editable:
         return
@@ -334,22 +342,22 @@ def _detached(tip: bpy.types.PoseBone, goal: bpy.types.Object, bone: str, role: 
         yield _without(tip, role)
 
 
-def _without(tip: bpy.types.PoseBone, role: str) -> Fix:
+def _without(tip: PoseBone, role: str) -> Fix:
     """Return the fix that does without a goal: another target, or no pole."""
     if role == "target":
         return Fix(say("Make New Target"), partial(make_target, bpy.context, tip))
     return Fix(say("Clear Pole"), lambda: setattr(chain_of(tip), "pole", None))
 
 
-def _mute_in_place(goal: bpy.types.Object, constraints: list[bpy.types.Constraint]) -> None:
+def _mute_in_place(goal: Object, constraints: list[Constraint]) -> None:
     world = goal.matrix_world.copy()
     set_all(constraints, ("mute",), True)
     bpy.context.view_layer.update()
-    if isinstance(constraints[0].id_data, bpy.types.Object) and constraints[0] in list(goal.constraints):
+    if isinstance(constraints[0].id_data, Object) and constraints[0] in list(goal.constraints):
         goal.matrix_world = world
 
 
-def _clear_parent(goal: bpy.types.Object) -> None:
+def _clear_parent(goal: Object) -> None:
     world = goal.matrix_world.copy()
     goal.parent = None
     goal.matrix_world = world
@@ -365,9 +373,7 @@ def _reset(owners: Iterable[Holder], what: tuple[str, ...] = ("location", "rotat
 # ---- disabled objects
 
 
-def disabled(
-    goal: bpy.types.Object, layer: bpy.types.LayerCollection, switch: str
-) -> list[bpy.types.Object | bpy.types.Collection]:
+def disabled(goal: Object, layer: LayerCollection, switch: str) -> list[Object | bpy.types.Collection]:
     """Return what keeps an object from being evaluated: the object, or collections on one path to it.
 
     The list is empty if the object is evaluated.
@@ -378,7 +384,7 @@ def disabled(
     return [*own, *min(off, key=len, default=[])]
 
 
-def _ways_to(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iterator[list[bpy.types.LayerCollection]]:
+def _ways_to(goal: Object, layer: LayerCollection) -> Iterator[list[LayerCollection]]:
     if layer.exclude:
         return
     if is_in(layer.collection.objects, goal):
@@ -391,12 +397,12 @@ def _ways_to(goal: bpy.types.Object, layer: bpy.types.LayerCollection) -> Iterat
 # ---- what keeps the operators from running on an armature
 
 
-def rig_fix_of(context: bpy.types.Context) -> Fix | None:
+def rig_fix_of(context: Context) -> Fix | None:
     """Return a fix for the obstacle that the panel shows; None: no simple fix."""
     return next(_fixes_of_rig(context), None) if obstacle(context) else None
 
 
-def _fixes_of_rig(context: bpy.types.Context) -> Iterator[Fix]:
+def _fixes_of_rig(context: Context) -> Iterator[Fix]:
     ob = candidate(context)
     if ob is None or ob.type != "ARMATURE":
         inside = _instanced(ob)
@@ -415,7 +421,7 @@ def _fixes_of_rig(context: bpy.types.Context) -> Iterator[Fix]:
         yield Fix(say("Make Override Editable"), lambda: setattr(ob.override_library, "is_system_override", False))
 
 
-def _instanced(ob: bpy.types.Object | None) -> bpy.types.Object | None:
+def _instanced(ob: Object | None) -> Object | None:
     """Return the armature in the linked collection that an empty instances."""
     shown = None if ob is None else ob.instance_collection
     if shown is None or shown.library is None:
@@ -423,10 +429,10 @@ def _instanced(ob: bpy.types.Object | None) -> bpy.types.Object | None:
     return next((own for own in shown.all_objects if own.type == "ARMATURE"), None)
 
 
-def _armature_for(context: bpy.types.Context, ob: bpy.types.Object | None) -> bpy.types.Object | None:
+def _armature_for(context: Context, ob: Object | None) -> Object | None:
     """Return the armature of an object, or the first visible armature, preferring one with chains."""
     if ob is not None:
-        modifiers = (m.object for m in ob.modifiers if isinstance(m, bpy.types.ArmatureModifier))
+        modifiers = (m.object for m in ob.modifiers if isinstance(m, ArmatureModifier))
         own = next((found for found in (*modifiers, ob.parent) if found is not None and found.type == "ARMATURE"), None)
         if own is not None and own.visible_get():
             return own
@@ -434,7 +440,7 @@ def _armature_for(context: bpy.types.Context, ob: bpy.types.Object | None) -> bp
     return min(rigs, key=lambda rig: not tips(rig), default=None)
 
 
-def _select(context: bpy.types.Context, rig: bpy.types.Object) -> None:
+def _select(context: Context, rig: Object) -> None:
     if context.active_object is not None and context.active_object.mode != "OBJECT":
         bpy.ops.object.mode_set(mode="OBJECT")
     for other in context.selected_objects:
@@ -443,7 +449,7 @@ def _select(context: bpy.types.Context, rig: bpy.types.Object) -> None:
     context.view_layer.objects.active = rig
 
 
-def _override(context: bpy.types.Context, ob: bpy.types.Object) -> None:
+def _override(context: Context, ob: Object) -> None:
     """Override a linked armature, together with the collection it was linked in, and select the override."""
     collections: list[bpy.types.Collection] = [context.scene.collection, *bpy.data.collections]
     holders = [own for own in collections if own.is_editable]
@@ -455,15 +461,13 @@ def _override(context: bpy.types.Context, ob: bpy.types.Object) -> None:
             own.children.unlink(root)
 
 
-def _override_instance(context: bpy.types.Context, empty: bpy.types.Object, ob: bpy.types.Object) -> None:
+def _override_instance(context: Context, empty: Object, ob: Object) -> None:
     """Override the collection that an empty instances, and remove the empty."""
     _override_with(context, empty.instance_collection, ob, empty)
     bpy.data.objects.remove(empty)
 
 
-def _override_with(
-    context: bpy.types.Context, linked: Struct, ob: bpy.types.Object, reference: bpy.types.Object | None = None
-) -> None:
+def _override_with(context: Context, linked: Struct, ob: Object, reference: Object | None = None) -> None:
     """Override linked data, and select the override of an armature object in it.
 
     Raises:
@@ -485,7 +489,7 @@ class IK_ADDON_OT_rig_fix(InternalStep, ReportingOperator):
 
     bl_label = "Fix Armature"
 
-    def perform(self, context: bpy.types.Context) -> set[str]:
+    def perform(self, context: Context) -> set[str]:
         """Apply the fix."""
         fix = rig_fix_of(context)
         if fix is None:

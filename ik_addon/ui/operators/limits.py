@@ -6,6 +6,7 @@ from pathlib import Path
 import bpy
 from bl_operators import presets
 from bpy.props import BoolProperty, EnumProperty, StringProperty
+from bpy.types import Context, Object, PoseBone
 
 from ...anatomy import chain_ends
 from ...anatomy.figure import Figure
@@ -42,7 +43,7 @@ REST = math.radians(0.05)
 """A bone rotated by less than this, in radians, counts as at rest."""
 
 
-def selected(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
+def selected(ob: Object) -> list[PoseBone]:
     """Return the active bone, then all others that are selected in Pose Mode."""
     active = active_bone(ob)
     candidates = ob.pose.bones if ob.mode == "POSE" else ()
@@ -54,7 +55,7 @@ class LimitsOperator(ArmatureOperator):
     """Base of operators on the limits of bones."""
 
     @classmethod
-    def why_unavailable(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, _context: Context, ob: Object) -> str:
         """Require an active bone."""
         return "" if active_bone(ob) else say("'{object}' has no active bone. Select one", object=ob.name)
 
@@ -70,7 +71,7 @@ class IK_ADDON_OT_limit_from_pose(LimitsOperator):
         description="Set the limit of every selected bone from its own pose, not just of the active bone",
     )
 
-    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Set the limits."""
         evaluated = ob.evaluated_get(context.evaluated_depsgraph_get())
         bones = selected(ob) if self.all_selected else selected(ob)[:1]
@@ -85,7 +86,7 @@ class IK_ADDON_OT_limit_from_pose(LimitsOperator):
         return self.done(say("Limited {what}", what=", ".join(said)))
 
 
-def limit_from_pose(bone: bpy.types.PoseBone, evaluated: bpy.types.PoseBone, direction: str) -> dict[str, float]:
+def limit_from_pose(bone: PoseBone, evaluated: PoseBone, direction: str) -> dict[str, float]:
     """Set limits to the current angles of a bone; return the angles in degrees, by the names of their directions.
 
     Args:
@@ -112,12 +113,12 @@ class IK_ADDON_OT_limits_copy(LimitsOperator):
     bl_label = "Copy Limits to Selected"
 
     @classmethod
-    def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, context: Context, ob: Object) -> str:
         """Require an active bone and other selected bones."""
         several = "" if len(selected(ob)) > 1 else say("Select several bones in Pose Mode, the one to copy from last")
         return super().why_unavailable(context, ob) or several
 
-    def perform_on(self, _context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, _context: Context, ob: Object) -> set[str]:
         """Copy the limits."""
         source, *others = selected(ob)
         for bone in others:
@@ -149,11 +150,11 @@ class IK_ADDON_OT_preset_apply(InternalStep, LimitsOperator):
     filepath: given(StringProperty, "File", "The preset's file", subtype="FILE_PATH")
 
     @classmethod
-    def why_unavailable(cls, context: bpy.types.Context, ob: bpy.types.Object) -> str:
+    def why_unavailable(cls, context: Context, ob: Object) -> str:
         """Require an active bone or chain."""
         return "" if active_chain(context) is not None else super().why_unavailable(context, ob)
 
-    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Read the file into a profile and apply the profile."""
         path = Path(self.filepath)
         if not any(path.parent == Path(folder) for folder in bpy.utils.preset_paths(profile.SUBDIR)):
@@ -179,7 +180,7 @@ class IK_ADDON_OT_preset_apply(InternalStep, LimitsOperator):
         return self.done(say("Applied preset {name} to {bones}", name=name, bones=names), remarks)
 
 
-def _bones_for(context: bpy.types.Context, ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
+def _bones_for(context: Context, ob: Object) -> list[PoseBone]:
     """Return the bones of the active chain, root first, or those that Add Chain would take for the active bone."""
     tip, bone = active_chain(context), active_bone(ob)
     if tip is not None:
@@ -201,11 +202,11 @@ class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
     preset_defines = ("profile = bpy.context.window_manager.ik_addon_profile",)
     preset_values = tuple(f"profile.{name}" for name in ("layout", "joints", "spread", *profile.SETTINGS))
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def execute(self, context: Context) -> set[str]:
         """Run `perform`; needed because Blender's own class comes first and has its own `execute`."""
         return self.attempt(self.perform, context)
 
-    def perform_on_chain(self, context: bpy.types.Context, tip: bpy.types.PoseBone) -> set[str]:
+    def perform_on_chain(self, context: Context, tip: PoseBone) -> set[str]:
         """Write or delete the file; presets that came with the extension can't be deleted."""
         path = bpy.utils.preset_find(self.name, profile.SUBDIR, display_name=True)
         if self.properties.remove_name and path and Path(path).parent == profile.SHIPPED:
@@ -219,6 +220,6 @@ class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
                 "The preset '{preset}' can't be written or removed: {error}", preset=self.name, error=error
             ) from None
 
-    def pre_cb(self, context: bpy.types.Context) -> None:
+    def pre_cb(self, context: Context) -> None:
         """Fill the profile to be written from the active chain."""
         profile.take(profile.profile_of(context), active_tip(context))

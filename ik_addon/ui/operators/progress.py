@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator
 
 import bpy
 from bpy.props import EnumProperty, IntProperty, StringProperty
+from bpy.types import Context, Event, Header, Object, PoseBone, Screen, UILayout
 
 from ...anatomy.figure import Figure
 from ...bake import frame_range, frames_between
@@ -71,7 +72,7 @@ def running() -> Progress | None:
     return _running[-1] if _running else None
 
 
-def draw_keys(layout: bpy.types.UILayout) -> None:
+def draw_keys(layout: UILayout) -> None:
     """Draw the icons of the keys that cancel."""
     row = layout.row(align=True)
     row.alignment = "LEFT"
@@ -81,7 +82,7 @@ def draw_keys(layout: bpy.types.UILayout) -> None:
     row.label(text="Cancel")
 
 
-def draw_status(header: bpy.types.Header, _context: bpy.types.Context) -> None:
+def draw_status(header: Header, _context: Context) -> None:
     """Draw progress into the status bar while an operator runs."""
     progress = running()
     if progress is None:
@@ -96,7 +97,7 @@ def draw_status(header: bpy.types.Header, _context: bpy.types.Context) -> None:
 class Run:
     """Work that goes on step by step while Blender handles events, until it is finished, stopped or interrupted."""
 
-    def __init__(self, context: bpy.types.Context, todo: Generator[float, None, object], doing: str) -> None:
+    def __init__(self, context: Context, todo: Generator[float, None, object], doing: str) -> None:
         """Do the first step, which raises most errors; `doing` describes the work."""
         next(todo)
         self.is_interrupted = False
@@ -109,7 +110,7 @@ class Run:
         self._timer = None if context.window is None else manager.event_timer_add(0.01, window=context.window)
         redraw(context)
 
-    def go_on(self, context: bpy.types.Context) -> None:
+    def go_on(self, context: Context) -> None:
         """Work for `PATIENCE` seconds; raises `StopIteration` with the result when the work is finished."""
         until = time.perf_counter() + PATIENCE
         done = self._progress.share
@@ -152,11 +153,11 @@ class StepsOperator(ArmatureOperator):
     _run: Run | None = None
     _in_window = False
 
-    def steps(self, context: bpy.types.Context, ob: bpy.types.Object) -> Steps:
+    def steps(self, context: Context, ob: Object) -> Steps:
         """Do the work, and report it."""
         raise NotImplementedError
 
-    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Work step by step if started in a window, or all at once if called from a script."""
         todo = self.steps(context, ob)
         if not self._in_window:
@@ -169,7 +170,7 @@ class StepsOperator(ArmatureOperator):
         context.window_manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
 
-    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+    def modal(self, context: Context, event: Event) -> set[str]:
         """Continue the work on each timer tick, or cancel it."""
         is_over = self._run.is_interrupted
         if is_over or (event.type in {"ESC", "RIGHTMOUSE"} and event.value == "PRESS"):
@@ -178,7 +179,7 @@ class StepsOperator(ArmatureOperator):
             return {"CANCELLED"}
         return self.attempt(self._go_on, context) if event.type == "TIMER" else {"RUNNING_MODAL"}
 
-    def _go_on(self, context: bpy.types.Context) -> set[str]:
+    def _go_on(self, context: Context) -> set[str]:
         try:
             self._run.go_on(context)
         except StopIteration as done:
@@ -189,26 +190,26 @@ class StepsOperator(ArmatureOperator):
             raise
         return {"RUNNING_MODAL"}
 
-    def cancel(self, _context: bpy.types.Context) -> None:
+    def cancel(self, _context: Context) -> None:
         """Undo the work so far; Blender also calls this when the window is closed."""
         if self._run is not None:
             self._run.stop()
 
 
-def redraw(context: bpy.types.Context) -> None:
+def redraw(context: Context) -> None:
     """Update the progress in the status bar and the sidebars."""
     show_status(context, None if running() is None else draw_status)
     if context.screen is not None:
         redraw_sidebars(context.screen)
 
 
-def show_status(context: bpy.types.Context, draw: Callable[[bpy.types.Header, bpy.types.Context], None] | None) -> None:
+def show_status(context: Context, draw: Callable[[Header, Context], None] | None) -> None:
     """Let a function draw the status bar, or Blender again."""
     if context.workspace is not None:
         context.workspace.status_text_set(draw)
 
 
-def redraw_sidebars(screen: bpy.types.Screen) -> None:
+def redraw_sidebars(screen: Screen) -> None:
     """Let Blender draw the sidebars of the 3D viewports again."""
     for area in screen.areas:
         for region in area.regions if area.type == "VIEW_3D" else ():
@@ -237,17 +238,17 @@ class FrameRange:
     frame_start: IntProperty(name="Start", description="First frame to key", default=1)
     frame_end: IntProperty(name="End", description="Last frame to key", default=250)
 
-    def ends(self, context: bpy.types.Context) -> tuple[int, int]:
+    def ends(self, context: Context) -> tuple[int, int]:
         """Return the first and last of the chosen frames."""
         if self.frame_range == "CUSTOM":
             return self.frame_start, self.frame_end
         return frame_range(context.scene, armature(context), self.frame_range)
 
-    def frames(self, context: bpy.types.Context) -> list[int]:
+    def frames(self, context: Context) -> list[int]:
         """Return the chosen frames."""
         return frames_between(*self.ends(context))
 
-    def draw_frames(self, layout: bpy.types.UILayout) -> None:
+    def draw_frames(self, layout: UILayout) -> None:
         """Draw the frame range; start and end only if they are used."""
         layout.prop(self, "frame_range")
         if self.frame_range == "CUSTOM":
@@ -267,14 +268,14 @@ class FrameRangeOperator(FrameRange, StepsOperator):
     own: tuple[str, ...] = ()
     """Names of the options before and after the frames."""
 
-    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+    def invoke(self, context: Context, _event: Event) -> set[str]:
         """Open the dialog with the options; the operator then runs in steps and can be cancelled."""
         if not self.properties.is_property_set("frame_start"):
             self.frame_start, self.frame_end = context.scene.frame_start, context.scene.frame_end
         self._in_window = True
         return context.window_manager.invoke_props_dialog(self, title=self.title, confirm_text=self.confirm)
 
-    def draw(self, context: bpy.types.Context) -> None:
+    def draw(self, context: Context) -> None:
         """Draw the options."""
         layout = self.layout
         layout.use_property_split = True
@@ -296,11 +297,11 @@ class FramesOperator(FrameRangeOperator, ChainsOperator):
 
     first: tuple[str, ...] = ("chains",)
 
-    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+    def invoke(self, context: Context, event: Event) -> set[str]:
         """Run at once for the current frame; open the dialog for a range."""
         return self.execute(context) if self.frame_range == "PRESENT" else super().invoke(context, event)
 
-    def frames_or_now(self, context: bpy.types.Context) -> list[int] | None:
+    def frames_or_now(self, context: Context) -> list[int] | None:
         """Return the chosen frames; None: the current frame."""
         return None if self.frame_range == "PRESENT" else self.frames(context)
 
@@ -314,7 +315,7 @@ class ClipOperator(FramesOperator):
         name="On", description="The object that the feet stand on, if it moves, such as a lift or a horse"
     )
 
-    def chosen(self, context: bpy.types.Context) -> list[bpy.types.PoseBone]:
+    def chosen(self, context: Context) -> list[PoseBone]:
         """Return the tips of the chosen chains; raise `UserError` if there is none."""
         if self.chains != "LEGS":
             return super().chosen(context)
@@ -322,7 +323,7 @@ class ClipOperator(FramesOperator):
         figure = Figure.of(ob)
         return [tip for tip in tips(ob) if is_of_leg(figure, tip)] or tips(ob)
 
-    def named(self, context: bpy.types.Context, name: str) -> bpy.types.Object | None:
+    def named(self, context: Context, name: str) -> Object | None:
         """Return the object with the name set in an option; None: the option is empty.
 
         Raises:
@@ -330,7 +331,7 @@ class ClipOperator(FramesOperator):
         """
         if not name:
             return None
-        found: bpy.types.Object | None = context.view_layer.objects.get(name)
+        found: Object | None = context.view_layer.objects.get(name)
         if found is None:
             raise UserError("There is no object '{name}' in this view layer", name=name)
         if found == armature(context):

@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-import bpy
 import numpy as np
 from bpy.props import EnumProperty
+from bpy.types import Context, Object, PoseBone
 
 from ...chains import removal
 from ...core import channels
@@ -25,7 +25,7 @@ class ChainsOperator(ChainedOperator):
 
     chains: asked(EnumProperty, "Chains", "The chains to work on", items=CHAINS, default="ALL")
 
-    def chosen(self, context: bpy.types.Context) -> list[bpy.types.PoseBone]:
+    def chosen(self, context: Context) -> list[PoseBone]:
         """Return the tips of the chosen chains; raise `UserError` if there is none."""
         return [active_tip(context)] if self.chains == "ACTIVE" else tips(armature(context))
 
@@ -35,7 +35,7 @@ class IK_ADDON_OT_solve(ChainsOperator):
 
     bl_label = "Solve IK"
 
-    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Solve, and report the outcome."""
         wanted = [tip.name for tip in self.chosen(context) if chain_of(tip).enabled]
         if not wanted:
@@ -71,7 +71,7 @@ class IK_ADDON_OT_restore_pose(ChainsOperator):
 
     bl_label = "Back to FK Pose"
 
-    def perform_on(self, context: bpy.types.Context, ob: bpy.types.Object) -> set[str]:
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Restore the pose."""
         was_live = object_of(ob).live
         only = None if self.chains == "ALL" else self.chosen(context)

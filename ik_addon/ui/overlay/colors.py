@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import bpy
+from bpy.types import Theme
 
 from ...core.preferences import IKAddonPreferences
 from ...core.untyped import Value
@@ -44,7 +44,7 @@ class Sizes:
         return cls(wide=own.line_width * scale, thin=own.outline_width * scale, dot=own.point_size * scale)
 
 
-def palette(theme: bpy.types.Theme, own: IKAddonPreferences) -> Palette:
+def palette(theme: Theme, own: IKAddonPreferences) -> Palette:
     """Return the colors of the overlay from the theme or from the add-on's preferences, depending on `use_theme`."""
     return themed(theme) if own.use_theme else chosen(own)
 
@@ -55,7 +55,7 @@ def chosen(own: IKAddonPreferences) -> Palette:
     return _palette(states, own.color_swing, own.color_twist, own.color_reach, own.color_pin)
 
 
-def themed(theme: bpy.types.Theme) -> Palette:
+def themed(theme: Theme) -> Palette:
     """Return colors derived from the theme."""
     interface, view = theme.user_interface, theme.view_3d
     warning = _opaque(interface.gizmo_primary)

@@ -9,6 +9,7 @@ import bpy
 import gpu
 import numpy as np
 from bpy.app.handlers import persistent
+from bpy.types import Context, Object, RegionView3D, SpaceView3D
 from gpu_extras.batch import batch_for_shader
 
 from ...core import chain_settings, compat, hooks, preferences, settings
@@ -67,7 +68,7 @@ def switched() -> None:
     state.kept.clear()
 
 
-def _chains_changed(_ob: bpy.types.Object) -> None:
+def _chains_changed(_ob: Object) -> None:
     state.reader.forget()
 
 
@@ -106,7 +107,7 @@ def draw_viewport() -> None:
             context.area.tag_redraw()
 
 
-def _hide_faulty(context: bpy.types.Context) -> bool:
+def _hide_faulty(context: Context) -> bool:
     """After an error, hide the chains that raise one; return whether there are any."""
     colors = palette(context.preferences.themes[0], preferences.preferences())
     try:
@@ -120,15 +121,15 @@ def _hide_faulty(context: bpy.types.Context) -> bool:
     return bool(found)
 
 
-def _wanted(context: bpy.types.Context) -> Wanted:
+def _wanted(context: Context) -> Wanted:
     options = overlay_of(context.scene)
     return Wanted(options.show_limits, options.show_reach, is_transforming(context))
 
 
-def _draw(context: bpy.types.Context) -> None:
+def _draw(context: Context) -> None:
     space, view = context.space_data, context.region_data
     options = overlay_of(context.scene)
-    if not (view and options.show_overlay and isinstance(space, bpy.types.SpaceView3D) and space.overlay.show_overlays):
+    if not (view and options.show_overlay and isinstance(space, SpaceView3D) and space.overlay.show_overlays):
         return
     rigs = state.reader.rigs(context.view_layer, space)
     own = preferences.preferences()
@@ -151,9 +152,7 @@ def _draw(context: bpy.types.Context) -> None:
     draw(known[1], outlines, colors, Sizes.of(own, scale))
 
 
-def _draw_ghosts(
-    context: bpy.types.Context, view: bpy.types.RegionView3D, held: CursorDrag, colors: Palette, width: float
-) -> None:
+def _draw_ghosts(context: Context, view: RegionView3D, held: CursorDrag, colors: Palette, width: float) -> None:
     """Draw the frames around a drag: ghosts, and a trail with a dot for each frame and a diamond for each key."""
     drag, scale = held.drag, context.preferences.system.ui_scale
     if state.ghosts[0] != (id(held), drag.reach):
@@ -167,13 +166,13 @@ def _draw_ghosts(
     draw_lines(np.concatenate([strip(trail), dots]), colors.pin, width)
 
 
-def is_transforming(context: bpy.types.Context) -> bool:
+def is_transforming(context: Context) -> bool:
     """Whether a transform runs in the window, which may be moving a target."""
     running = [operator.bl_idname for operator in filter(None, context.window.modal_operators)]
     return any(name in MACROS or name.startswith("TRANSFORM_OT_") for name in running)
 
 
-def outline(world: Floats, center: Floats, radius: float, view: bpy.types.RegionView3D) -> Floats:
+def outline(world: Floats, center: Floats, radius: float, view: RegionView3D) -> Floats:
     """Return the outline of a chain's reach as seen in a view: lines (k, 3) in world space."""
     eye = matrix_array(view.view_matrix.inverted())[:, 3 if view.is_perspective else 2]
     with np.errstate(all="ignore"):

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-import bpy
 import numpy as np
+from bpy.types import RegionView3D
 from numpy.typing import NDArray
 
 from ...core.skeleton import matrix_array, moved
@@ -403,7 +403,7 @@ DOT, DIAMOND, RING = 1.5, 6.0, 9.0
 MARK_SIDES = {DOT: 4, DIAMOND: 4, RING: 24}
 
 
-def marks(places: dict[float, Floats], view: bpy.types.RegionView3D, width: float, scale: float) -> Floats:
+def marks(places: dict[float, Floats], view: RegionView3D, width: float, scale: float) -> Floats:
     """Return the lines (k, 3) of the marks in world space; all marks have the same size on the screen.
 
     Args:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import bpy
 import numpy as np
+from bpy.types import Context
 
 from ...core import channels
 from ...core.falloff import weights
@@ -37,7 +37,7 @@ class Ghosts:
     """(F,) which frames have keys."""
 
     @classmethod
-    def of(cls, context: bpy.types.Context, drag: Held) -> Ghosts | None:
+    def of(cls, context: Context, drag: Held) -> Ghosts | None:
         """Foretell them; None if F-curves alone don't decide, or the drag reaches no other frame."""
         ob, goal, reach, scene = drag.ob, drag.goal, drag.reach, context.scene
         now = scene.frame_current_final

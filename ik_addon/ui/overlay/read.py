@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, is_dataclass
 
-import bpy
 import numpy as np
+from bpy.types import Depsgraph, Object, PoseBone, SpaceView3D, ViewLayer
 
 from ...core import compat
 from ...core.chain_settings import IKAddonChain
@@ -49,7 +49,7 @@ class Layout:
     """Flags of pinned bones (`LOCATION`, `ROTATION`), by name."""
 
     @classmethod
-    def of(cls, ob: bpy.types.Object, without: Collection[str] = ()) -> Layout:
+    def of(cls, ob: Object, without: Collection[str] = ()) -> Layout:
         """Read the layout of an armature object, without the chains on some tip bones."""
         index = {bone.name: i for i, bone in enumerate(ob.pose.bones)}
         own = [tip for tip in tips(ob) if chain_of(tip).enabled and tip.name not in without]
@@ -81,7 +81,7 @@ class Layout:
         """Return where the joints of a chain are, given its index."""
         return slice(0 if chain == 0 else int(self.ends[chain - 1]) + 1, int(self.ends[chain]) + 1)
 
-    def fits(self, ob: bpy.types.Object) -> bool:
+    def fits(self, ob: Object) -> bool:
         """Whether the armature still has these bones; changes of chains must be tracked by the caller."""
         bones = ob.pose.bones
         # Look bones up by name: by index, Blender walks the list.
@@ -129,7 +129,7 @@ class Reader:
         self.faults.clear()
 
     def hide_faulty(
-        self, view_layer: bpy.types.ViewLayer, wanted: Wanted, attempt: Callable[[Shown], object]
+        self, view_layer: ViewLayer, wanted: Wanted, attempt: Callable[[Shown], object]
     ) -> dict[str, Exception]:
         """After an error, try each chain alone, and hide those that raise one.
 
@@ -155,14 +155,12 @@ class Reader:
                     self._layouts.pop(ob.session_uid, None)
         return found
 
-    def why_hidden(self, tip: bpy.types.PoseBone) -> str:
+    def why_hidden(self, tip: PoseBone) -> str:
         """Return the error because of which the chain on `tip` is not shown; empty if it is shown."""
         error = self.faults.get(tip.id_data.session_uid, {}).get(tip.name)
         return "" if error is None else f"{type(error).__name__}: {error}"
 
-    def rigs(
-        self, view_layer: bpy.types.ViewLayer, space: bpy.types.SpaceView3D | None
-    ) -> list[tuple[bpy.types.Object, Layout]]:
+    def rigs(self, view_layer: ViewLayer, space: SpaceView3D | None) -> list[tuple[Object, Layout]]:
         """Return the armatures visible in a viewport, outside Edit Mode, with their layouts."""
         found = []
         for ob in view_layer.objects if view_layer.depsgraph is not None else ():
@@ -175,7 +173,7 @@ class Reader:
         return found
 
     def read(
-        self, view_layer: bpy.types.ViewLayer, rigs: Sequence[tuple[bpy.types.Object, Layout]], wanted: Wanted
+        self, view_layer: ViewLayer, rigs: Sequence[tuple[Object, Layout]], wanted: Wanted
     ) -> tuple[Hashable, Shown | None]:
         """Read the chains of armatures.
 
@@ -193,7 +191,7 @@ class Reader:
         shown = _shown(rigs, view_layer, wanted)
         return _signature(shown), shown
 
-    def _layout(self, ob: bpy.types.Object) -> Layout:
+    def _layout(self, ob: Object) -> Layout:
         known = self._layouts.get(ob.session_uid)
         if known is None or not known.fits(ob):
             known = self._layouts[ob.session_uid] = Layout.of(ob, self.faults.get(ob.session_uid, {}))
@@ -201,7 +199,7 @@ class Reader:
 
 
 @np.errstate(all="ignore")  # a pose may hold anything
-def _shown(rigs: Sequence[tuple[bpy.types.Object, Layout]], view_layer: bpy.types.ViewLayer, wanted: Wanted) -> Shown:
+def _shown(rigs: Sequence[tuple[Object, Layout]], view_layer: ViewLayer, wanted: Wanted) -> Shown:
     posed = [_Posed(ob, layout, view_layer) for ob, layout in rigs]
     firsts = np.cumsum([0, *(len(own.joints) for own in posed)])
     chains = Chains(
@@ -219,7 +217,7 @@ def _shown(rigs: Sequence[tuple[bpy.types.Object, Layout]], view_layer: bpy.type
 class _Posed:
     """The chains of an armature as they are posed now."""
 
-    def __init__(self, ob: bpy.types.Object, layout: Layout, view_layer: bpy.types.ViewLayer) -> None:
+    def __init__(self, ob: Object, layout: Layout, view_layer: ViewLayer) -> None:
         """Read them."""
         depsgraph = view_layer.depsgraph
         self.ob, self.layout, self.evaluated = ob, layout, ob.evaluated_get(depsgraph)
@@ -233,7 +231,7 @@ class _Posed:
         self.joints[layout.ends] += columns[layout.ends, 1, :3] * layout.lengths[:, None]
         self.targets, self.poles, self.states, self.at_limit = zip(*self._tips(depsgraph), strict=True)
 
-    def _tips(self, depsgraph: bpy.types.Depsgraph) -> Iterator[tuple[Place, Place, State, Collection[str]]]:
+    def _tips(self, depsgraph: Depsgraph) -> Iterator[tuple[Place, Place, State, Collection[str]]]:
         """Yield target, pole, state and bones at a limit of each chain; only the active chain has a pole."""
         bones, is_live, names = self.ob.pose.bones, object_of(self.ob).live, self.layout.tips
         for i, (name, standing) in enumerate(zip(names, reports.standing(self.ob, names), strict=True)):
@@ -304,7 +302,7 @@ def _bend(joints: Floats, side: Floats, size: float) -> Bend | None:
     return Bend(joints[len(joints) // 2], side / length, line, size)
 
 
-def _active(ob: bpy.types.Object, layout: Layout, active: bpy.types.Object | None) -> int | None:
+def _active(ob: Object, layout: Layout, active: Object | None) -> int | None:
     """Return the index of the chain that contains the active bone, or whose target or pole is active; None if none."""
     if active is None:
         return None
@@ -323,15 +321,13 @@ def _length(joints: Floats) -> float:
     return float(np.linalg.norm(np.diff(joints, axis=0), axis=1).sum())
 
 
-def _place(chain: IKAddonChain, role: str, depsgraph: bpy.types.Depsgraph) -> Place:
+def _place(chain: IKAddonChain, role: str, depsgraph: Depsgraph) -> Place:
     """Return the world position of a target or pole, NaN if there is none."""
     goal, bone = goal_of(chain, role)
     return NOWHERE if goal is None else Goal(goal, bone).world(depsgraph).translation[:]
 
 
-def _limits(
-    bones: Sequence[bpy.types.PoseBone], evaluated: bpy.types.Object, at_limit: Collection[str]
-) -> Iterator[Joint]:
+def _limits(bones: Sequence[PoseBone], evaluated: Object, at_limit: Collection[str]) -> Iterator[Joint]:
     for bone in bones:
         try:
             x, z, y = ranges_of(bone)
@@ -352,7 +348,7 @@ def _limits(
         )
 
 
-def has_arc(bone: bpy.types.PoseBone) -> bool:
+def has_arc(bone: PoseBone) -> bool:
     """Whether Blender itself draws arcs for the limits of a bone, as it does for selected bones in Pose Mode."""
     is_limited = bone.use_ik_limit_x or bone.use_ik_limit_z
     return is_limited and bone.id_data.mode == "POSE" and compat.is_selected(bone)
@@ -369,7 +365,7 @@ def _signature(shown: object) -> Hashable:
     return shown
 
 
-def pinned(rigs: Sequence[tuple[bpy.types.Object, Layout]], depsgraph: bpy.types.Depsgraph) -> dict[float, Floats]:
+def pinned(rigs: Sequence[tuple[Object, Layout]], depsgraph: Depsgraph) -> dict[float, Floats]:
     """Return the world positions (k, 3) of the marks on pinned bones, by their radius."""
     found: dict[float, list[tuple[float, ...]]] = {DIAMOND: [], RING: []}
     for ob, layout in rigs:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import bpy
 import bpy.utils.previews
 import numpy as np
+from bpy.types import Context, Object, UILayout
 from numpy.typing import NDArray
 
 from ...bake.bake_report import BakeReport, last
@@ -18,7 +19,7 @@ from ..panel import ArmaturePanel
 from ..text import draw_message
 
 
-def shown(ob: bpy.types.Object) -> BakeReport | None:
+def shown(ob: Object) -> BakeReport | None:
     """Return the report on the last bake of an armature, or None once a baked chain is enabled again."""
     report, solved = last(ob), {tip.name for tip in tips(ob) if chain_of(tip).enabled}
     return report if report is not None and solved.isdisjoint(report.chains) else None
@@ -30,16 +31,16 @@ class VIEW3D_PT_ik_addon_bake(ArmaturePanel):
     bl_label = "Last Bake"
 
     @classmethod
-    def is_of_use(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> bool:
+    def is_of_use(cls, _context: Context, ob: Object) -> bool:
         """Show the panel while an operator runs and after a bake."""
         return running() is not None or shown(ob) is not None
 
-    def draw_header_preset(self, context: bpy.types.Context) -> None:
+    def draw_header_preset(self, context: Context) -> None:
         """Draw the button that closes the report."""
         if running() is None:
             self.layout.operator("ik_addon.report_close", text="", icon="X", emboss=False)
 
-    def draw_rig(self, layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object) -> None:
+    def draw_rig(self, layout: UILayout, context: Context, ob: Object) -> None:
         """Draw the progress, or a row for each finding."""
         box = layout.box()
         progress, report = running(), shown(ob)
@@ -58,7 +59,7 @@ class VIEW3D_PT_ik_addon_bake(ArmaturePanel):
                 draw_ends(column, *map(str, report.ends))
 
 
-def draw_ends(layout: bpy.types.UILayout, left: str, right: str) -> None:
+def draw_ends(layout: UILayout, left: str, right: str) -> None:
     """Draw a text at the left and one at the right."""
     row = layout.row()
     row.label(text=left, translate=False)
@@ -103,7 +104,7 @@ def pixels(values: Sequence[float]) -> NDArray[np.float32]:
     return found
 
 
-def draw_graph(layout: bpy.types.UILayout, context: bpy.types.Context, values: Sequence[float]) -> None:
+def draw_graph(layout: UILayout, context: Context, values: Sequence[float]) -> None:
     """Draw the curve of non-negative values, as wide as the sidebar."""
     name = ",".join(f"{value:.3g}" for value in values)
     if name not in _images:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import bpy
+from bpy.types import Context, Object, PoseBone, UILayout
 
 from ...core import compat
 from ...core.settings import chain_of
@@ -27,7 +28,7 @@ class IK_ADDON_UL_pins(BoneList):
     label = "Active Bone"
     description = "The active bone of the armature"
 
-    def draw_row(self, _context: bpy.types.Context, layout: bpy.types.UILayout, bone: bpy.types.PoseBone) -> None:
+    def draw_row(self, _context: Context, layout: UILayout, bone: PoseBone) -> None:
         """Draw a row."""
         row = layout.row(align=True)
         row.label(text=bone.name, icon="PINNED", translate=False)
@@ -35,17 +36,17 @@ class IK_ADDON_UL_pins(BoneList):
             row.prop_enum(chain_of(bone), "pin", flag, text="", icon=icon)
         row.operator("ik_addon.pin_release", text="", icon="X", emboss=False).bone = bone.name
 
-    def listed(self, ob: bpy.types.Object) -> Iterable[str]:
+    def listed(self, ob: Object) -> Iterable[str]:
         """Return the pinned bones."""
         return stored_pins(ob)
 
     @classmethod
-    def active(cls, context: bpy.types.Context) -> bpy.types.PoseBone | None:
+    def active(cls, context: Context) -> PoseBone | None:
         """Return the active bone."""
         return active_bone(armature(context))
 
     @classmethod
-    def choose(cls, bone: bpy.types.PoseBone) -> None:
+    def choose(cls, bone: PoseBone) -> None:
         """Select the bone alone."""
         compat.select_bone(bone)
 
@@ -56,11 +57,11 @@ class VIEW3D_PT_ik_addon_body(FoldedPanel):
     bl_label = "Whole Body"
 
     @classmethod
-    def is_of_use(cls, context: bpy.types.Context, ob: bpy.types.Object) -> bool:
+    def is_of_use(cls, context: Context, ob: Object) -> bool:
         """Show the panel once there are chains or pins, or while the tool is in use."""
         return is_chained(context, ob) or is_in_hand(context) or bool(stored_pins(ob))
 
-    def draw_rig(self, layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object) -> None:
+    def draw_rig(self, layout: UILayout, context: Context, ob: Object) -> None:
         """Draw the tool, the list, the buttons that pin and release, and the give of the active bone."""
         if ob.mode == "POSE":
             layout.operator("ik_addon.body_tool", icon="MOD_ARMATURE", depress=is_in_hand(context))

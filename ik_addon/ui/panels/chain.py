@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-import bpy
 import numpy as np
+from bpy.types import Context, Object, PoseBone, UILayout
 
 from ...chains import bend_side
 from ...chains.joint_names import names_by_tip, trunk_names
@@ -54,7 +54,7 @@ class IK_ADDON_UL_chains(BoneList):
     label = "Active Chain"
     description = "The chain of the active bone"
 
-    def draw_row(self, context: bpy.types.Context, layout: bpy.types.UILayout, tip: bpy.types.PoseBone) -> None:
+    def draw_row(self, context: Context, layout: UILayout, tip: PoseBone) -> None:
         """Draw a row."""
         report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled and not is_playing(context) else None
         both = layout.row(align=True)
@@ -70,34 +70,34 @@ class IK_ADDON_UL_chains(BoneList):
         if not is_narrow(context):
             draw_aside(both, space_words(context, tip) if is_ik(tip) else "FK")
 
-    def listed(self, ob: bpy.types.Object) -> Iterable[str]:
+    def listed(self, ob: Object) -> Iterable[str]:
         """Return the tip bones of the chains."""
         return (tip.name for tip in chains.tips(ob))
 
     @classmethod
-    def active(cls, context: bpy.types.Context) -> bpy.types.PoseBone | None:
+    def active(cls, context: Context) -> PoseBone | None:
         """Return the tip of the active chain."""
         return shown_chain(context)
 
     @classmethod
-    def choose(cls, tip: bpy.types.PoseBone) -> None:
+    def choose(cls, tip: PoseBone) -> None:
         """Select the tip."""
         operators.ik_addon.chain_select("EXEC_DEFAULT", True, tip=tip.name)
 
 
-def space_words(context: bpy.types.Context, tip: bpy.types.PoseBone) -> str:
+def space_words(context: Context, tip: PoseBone) -> str:
     """Return what the target of a chain follows: a part of the body, another bone or object, or the world."""
     ob = tip.id_data
     name = kept(context, ob, ("space", tip.name), lambda: space_name(tip))
     return kept(context, ob, "trunk", lambda: trunk_names(ob), always=True).get(name, name)
 
 
-def is_bright(context: bpy.types.Context, tip: bpy.types.PoseBone) -> bool:
+def is_bright(context: Context, tip: PoseBone) -> bool:
     """Whether the row of a chain is not dimmed; on the blue of the active row, dimmed text can't be read."""
     return chain_of(tip).enabled or tip == shown_chain(context)
 
 
-def draw_line(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
+def draw_line(layout: UILayout, context: Context) -> None:
     """Draw the status line of the active chain, with a button that fixes its error if possible."""
     tip = shown_chain(context)
     row = layout.row(align=True)
@@ -120,7 +120,7 @@ def draw_line(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
         row.operator("ik_addon.chain_fix", text="", icon="TOOL_SETTINGS").tip = tip.name
 
 
-def state_of(tip: bpy.types.PoseBone, report: Report | None) -> tuple[Icon, str]:
+def state_of(tip: PoseBone, report: Report | None) -> tuple[Icon, str]:
     """Return the icon and the text for the state of a chain."""
     if not chain_of(tip).enabled:
         return "CHECKBOX_DEHLT", say("Off")
@@ -131,7 +131,7 @@ def state_of(tip: bpy.types.PoseBone, report: Report | None) -> tuple[Icon, str]
     return "CHECKMARK" if report.reached else "TRACKER", report.message
 
 
-def texts_of(tip: bpy.types.PoseBone, report: Report | None) -> list[str]:
+def texts_of(tip: PoseBone, report: Report | None) -> list[str]:
     """Return one-line texts for the state of a chain, longest first."""
     text = state_of(tip, report)[1]
     if report is None:
@@ -156,11 +156,11 @@ class ChainPanel(ArmaturePanel):
     """Base of sub-panels for the active chain."""
 
     @classmethod
-    def is_of_use(cls, context: bpy.types.Context, _ob: bpy.types.Object) -> bool:
+    def is_of_use(cls, context: Context, _ob: Object) -> bool:
         """Show the panel only if a chain is active."""
         return shown_chain(context) is not None
 
-    def draw_rig(self, layout: bpy.types.UILayout, context: bpy.types.Context, _ob: bpy.types.Object) -> None:
+    def draw_rig(self, layout: UILayout, context: Context, _ob: Object) -> None:
         """Draw the settings of the active chain, dimmed where it is disabled."""
         tip = shown_chain(context)
         if tip is not None:
@@ -171,10 +171,10 @@ class ChainPanel(ArmaturePanel):
             column.active = chain_of(tip).enabled
             self.draw_settings(column, context, tip)
 
-    def draw_state(self, layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+    def draw_state(self, layout: UILayout, context: Context, tip: PoseBone) -> None:
         """Draw what is to be seen above the settings, bright in any case."""
 
-    def draw_settings(self, column: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+    def draw_settings(self, column: UILayout, context: Context, tip: PoseBone) -> None:
         """Draw settings of a chain."""
         raise NotImplementedError
 
@@ -184,18 +184,18 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
 
     bl_label = "Active Chain"
 
-    def draw_header(self, context: bpy.types.Context) -> None:
+    def draw_header(self, context: Context) -> None:
         """Draw the toggle that enables the chain."""
         tip = shown_chain(context)
         if tip is not None:
             self.layout.prop(chain_of(tip), "enabled", text="")
 
-    def draw_state(self, layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+    def draw_state(self, layout: UILayout, context: Context, tip: PoseBone) -> None:
         """Draw what is wrong, and whether the chain is in IK or FK."""
         draw_faults(layout, context, tip)
         draw_switch(layout, tip)
 
-    def draw_settings(self, column: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+    def draw_settings(self, column: UILayout, context: Context, tip: PoseBone) -> None:
         """Draw what everybody needs; the rest is folded."""
         draw_goal(column, context, tip, "target")
         draw_goal(column, context, tip, "pole")
@@ -217,7 +217,7 @@ class VIEW3D_PT_ik_addon_bend(ChainSubPanel):
 
     bl_label = "Bend"
 
-    def draw_settings(self, column: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+    def draw_settings(self, column: UILayout, context: Context, tip: PoseBone) -> None:
         """Draw the settings."""
         chain = chain_of(tip)
         bones = chains.chain_bones(tip)
@@ -235,7 +235,7 @@ class VIEW3D_PT_ik_addon_reach(ChainSubPanel):
 
     bl_label = "Reach"
 
-    def draw_settings(self, column: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+    def draw_settings(self, column: UILayout, context: Context, tip: PoseBone) -> None:
         """Draw the settings."""
         chain = chain_of(tip)
         if kept(context, tip.id_data, ("shares", tip.name), lambda: shares_bones(tip)):
@@ -252,7 +252,7 @@ class VIEW3D_PT_ik_addon_solver(ChainSubPanel):
 
     bl_label = "Solver"
 
-    def draw_settings(self, column: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+    def draw_settings(self, column: UILayout, context: Context, tip: PoseBone) -> None:
         """Draw the settings."""
         chain = chain_of(tip)
         column.prop(chain, "chain_length")
@@ -265,9 +265,7 @@ class VIEW3D_PT_ik_addon_solver(ChainSubPanel):
         draw_setting(column, context, chain, "tolerance")
 
 
-def draw_choice(
-    layout: bpy.types.UILayout, context: bpy.types.Context, label: str, now: str, operator: str, choices: str
-) -> None:
+def draw_choice(layout: UILayout, context: Context, label: str, now: str, operator: str, choices: str) -> None:
     """Draw a name, and a menu with the choices of an operator that shows what holds now."""
     if is_narrow(context):
         layout.label(text=label, translate=False)
@@ -281,12 +279,12 @@ def draw_choice(
     row.operator_menu_enum(operator, choices, text=now, translate=False)
 
 
-def follow_words(tip: bpy.types.PoseBone) -> str:
+def follow_words(tip: PoseBone) -> str:
     """Return which bone of a chain turns with its target, as the operator names it."""
     return say(next(name for identifier, name, _about in FOLLOWING if identifier == following(tip)))
 
 
-def draw_keyed(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone, setting: str) -> None:
+def draw_keyed(layout: UILayout, context: Context, tip: PoseBone, setting: str) -> None:
     """Draw a chain setting with a button that keys it, and that shows like Blender's own whether it is."""
     layout, options = named(layout, context, chain_of(tip), setting)
     row = layout.row(align=True)
@@ -298,9 +296,7 @@ def draw_keyed(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.
     key.tip, key.setting = tip.name, setting
 
 
-def key_icon(
-    ob: bpy.types.Object, path: str, frame: float
-) -> Literal["DECORATE", "DECORATE_KEYFRAME", "DECORATE_ANIMATE"]:
+def key_icon(ob: Object, path: str, frame: float) -> Literal["DECORATE", "DECORATE_KEYFRAME", "DECORATE_ANIMATE"]:
     """Return Blender's icon for a property that is keyed on a frame, on others, or not at all."""
     curve = compat.find_curve(ob, path)
     if curve is None:
@@ -309,7 +305,7 @@ def key_icon(
     return "DECORATE_KEYFRAME" if is_here else "DECORATE_ANIMATE"
 
 
-def is_even_bend(tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]) -> bool:
+def is_even_bend(tip: PoseBone, bones: list[PoseBone]) -> bool:
     """Whether a chain with these bones, root first, bends evenly.
 
     It does if Even Bend is chosen, or Automatic with more than two bones, and the chain has no orientation goal, limits
@@ -321,9 +317,7 @@ def is_even_bend(tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]) -> bo
     return asked and not (chain.use_rotation or is_limited(bones) or shares_bones(tip))
 
 
-def draw_bend_side(
-    layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone, bones: list[bpy.types.PoseBone]
-) -> None:
+def draw_bend_side(layout: UILayout, context: Context, tip: PoseBone, bones: list[PoseBone]) -> None:
     """Draw the settings of a chain's bend side.
 
     Remarks say if the FK pose is hyperextended, and if nothing but the roll of a bone gives the side.
@@ -355,7 +349,7 @@ def draw_bend_side(
         draw_message(layout, context, text, icon="INFO")
 
 
-def draw_switch(layout: bpy.types.UILayout, tip: bpy.types.PoseBone) -> None:
+def draw_switch(layout: UILayout, tip: PoseBone) -> None:
     """Draw the switch between FK and IK, with the chain's current state pressed."""
     row = layout.row(align=True)
     row.scale_y = 1.2
@@ -373,7 +367,7 @@ class Findings(NamedTuple):
     """The label of the button that helps; empty if there is none."""
 
 
-def findings(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Findings:
+def findings(context: Context, tip: PoseBone) -> Findings:
     """Find what is wrong with a chain, solved or not."""
     report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled else None
     fault = report.message if report is not None and report.failed else ""
@@ -393,7 +387,7 @@ def findings(context: bpy.types.Context, tip: bpy.types.PoseBone) -> Findings:
     return Findings(fault, tuple(remarks), "" if fix is None else fix.label)
 
 
-def draw_faults(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+def draw_faults(layout: UILayout, context: Context, tip: PoseBone) -> None:
     """Draw the error and remarks on a chain in full, with a button that fixes it."""
     found = kept(context, tip.id_data, ("findings", tip.name), lambda: findings(context, tip))
     if not (found.fault or found.remarks):
@@ -407,7 +401,7 @@ def draw_faults(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy
         draw_fix(box, context, "ik_addon.chain_fix", found.fix).tip = tip.name
 
 
-def draw_goal(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone, role: str) -> None:
+def draw_goal(layout: UILayout, context: Context, tip: PoseBone, role: str) -> None:
     """Draw the field for a target or pole; without either, beside it that for a bone of the same armature."""
     chain = chain_of(tip)
     goal, _bone = goal_of(chain, role)
@@ -425,7 +419,7 @@ def draw_goal(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.t
             draw_search(layout, context, chain, f"{role}_bone", goal.data)
 
 
-def draw_waiting(layout: bpy.types.UILayout, context: bpy.types.Context, tip: bpy.types.PoseBone) -> None:
+def draw_waiting(layout: UILayout, context: Context, tip: PoseBone) -> None:
     """Say if the hand or foot of a chain can turn with the target only once its animation is snapped."""
     for text in why_waiting(tip):
         draw_message(layout, context, text, "INFO")

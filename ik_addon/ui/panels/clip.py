@@ -2,7 +2,7 @@
 
 import math
 
-import bpy
+from bpy.types import Context, Object, PoseBone, Scene, UILayout
 
 from ...bake.selection import time_scale
 from ...core import contact_keys
@@ -23,11 +23,11 @@ class VIEW3D_PT_ik_addon_clip(FoldedPanel):
     bl_translation_context = CONTEXT  # French Blender trims with this word
 
     @classmethod
-    def is_of_use(cls, context: bpy.types.Context, ob: bpy.types.Object) -> bool:
+    def is_of_use(cls, context: Context, ob: Object) -> bool:
         """Show the panel once there are chains and animation."""
         return is_chained(context, ob) and has_animation(ob)
 
-    def draw_rig(self, layout: bpy.types.UILayout, context: bpy.types.Context, _ob: bpy.types.Object) -> None:
+    def draw_rig(self, layout: UILayout, context: Context, _ob: Object) -> None:
         """Draw the buttons in the order of use, and the contact of the active chain."""
         column = layout.column(align=True)
         draw_button(column, context, "ik_addon.find_contacts", "VIEWZOOM", "Find Contacts")
@@ -52,13 +52,13 @@ class VIEW3D_PT_ik_addon_clip(FoldedPanel):
             column.operator("ik_addon.find_pivots", icon="ORIENTATION_LOCAL")
 
 
-def has_animation(ob: bpy.types.Object) -> bool:
+def has_animation(ob: Object) -> bool:
     """Whether an action or a strip moves an armature, or what a chain of it follows."""
     movers = {ob, *(goal.ob for tip in tips(ob) for goal in goals_of(tip))}
     return any((data := mover.animation_data) and (data.action or data.nla_tracks) for mover in movers)
 
 
-def _when(scene: bpy.types.Scene, tip: bpy.types.PoseBone) -> str:
+def _when(scene: Scene, tip: PoseBone) -> str:
     """Return a sentence with the first and last frame of the contact on the current frame."""
     scale = time_scale(scene)
     start, end = contact_keys.whole(tip, scene.frame_current_final * scale) or (-math.inf, math.inf)

@@ -3,6 +3,7 @@
 import math
 
 import bpy
+from bpy.types import Context, Menu, Object, PoseBone, UILayout
 
 from ...chains.joint_names import names_of
 from ...chains.profile import FOLDER, SHIPPED, SUBDIR
@@ -19,7 +20,7 @@ from ..text import BESIDE, VALUE, draw_button, fit, is_narrow
 utils: Struct = bpy.utils  # the stubs lack the functions for presets
 
 
-class IK_ADDON_MT_presets(bpy.types.Menu):
+class IK_ADDON_MT_presets(Menu):
     """Presets for the active chain."""
 
     bl_label = "Presets"
@@ -35,11 +36,11 @@ class VIEW3D_PT_ik_addon_limits(FoldedPanel):
     bl_label = "Limits"
 
     @classmethod
-    def is_of_use(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> bool:
+    def is_of_use(cls, _context: Context, ob: Object) -> bool:
         """Show the panel if a bone is active."""
         return active_bone(ob) is not None
 
-    def draw_rig(self, layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object) -> None:
+    def draw_rig(self, layout: UILayout, context: Context, ob: Object) -> None:
         """Draw the limits of each axis, and the operators that set them."""
         bone = active_bone(ob)
         if bone is None:
@@ -60,7 +61,7 @@ class VIEW3D_PT_ik_addon_limits(FoldedPanel):
         draw_button(column, context, "ik_addon.limits_copy", "PASTEDOWN", "Copy Limits")
 
 
-def draw_presets(layout: bpy.types.UILayout, *, with_chain: bool) -> None:
+def draw_presets(layout: UILayout, *, with_chain: bool) -> None:
     """Draw the menu of presets; with a chain, also buttons to add and remove a preset."""
     row = layout.row(align=True)
     row.menu(MENU, text=IK_ADDON_MT_presets.bl_label)
@@ -76,9 +77,7 @@ def is_own(name: str) -> bool:
     return name != "Presets" and name not in {label_of(path.name) for path in SHIPPED.glob("*.py")}
 
 
-def draw_axis(
-    layout: bpy.types.UILayout, context: bpy.types.Context, bone: bpy.types.PoseBone, axis: str, angle: float | None
-) -> None:
+def draw_axis(layout: UILayout, context: Context, bone: PoseBone, axis: str, angle: float | None) -> None:
     """Draw the limits of a bone about one axis; `angle` is the current one in radians, None without room for it."""
     names, locked = names_of(bone), getattr(bone, f"lock_ik_{axis}")
     own = {name: end for name, (of, end) in SIDES.items() if of == axis}

@@ -3,7 +3,7 @@
 Nothing here moves when a chain is solved or fails, so whatever is under the mouse stays there.
 """
 
-import bpy
+from bpy.types import Context, Object, Scene, UILayout
 
 from ...chains import character
 from ...chains.conversion import converted_bones, sources
@@ -31,11 +31,11 @@ class VIEW3D_PT_ik_addon(IKPanel):
 
     bl_label = "IK Chains"
 
-    def draw_header_preset(self, context: bpy.types.Context) -> None:
+    def draw_header_preset(self, context: Context) -> None:
         """Draw the overlay toggle."""
         self.layout.prop(overlay_of(context.scene), "show_overlay", text="", icon="OVERLAY")
 
-    def draw(self, context: bpy.types.Context) -> None:
+    def draw(self, context: Context) -> None:
         """Draw Live and the chains; or how to begin; or the reason why there is nothing to draw."""
         hooks.put_back()
         layout, reason = self.layout, obstacle(context)
@@ -57,7 +57,7 @@ class VIEW3D_PT_ik_addon(IKPanel):
         draw_conversion(layout, context, ob)
 
 
-def draw_start(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object) -> None:
+def draw_start(layout: UILayout, context: Context, ob: Object) -> None:
     """Draw how to begin with an armature that has no chains; only what can be pressed now."""
     is_posing = ob.mode == "POSE"
     hint = "Set up the whole character, or go to Pose Mode and add a chain to a limb"
@@ -75,7 +75,7 @@ def draw_start(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.t
     draw_conversion(column, context, ob)
 
 
-def draw_live(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object) -> None:
+def draw_live(layout: UILayout, context: Context, ob: Object) -> None:
     """Draw Live and Bake IK; where Live is off, Solve IK as well, and the way back to the FK pose."""
     settings = object_of(ob)
     column = layout.column(align=True)
@@ -91,14 +91,14 @@ def draw_live(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.ty
     column.operator("ik_addon.bake", icon="KEYFRAME_HLT")
 
 
-def live_texts(ob: bpy.types.Object) -> list[str]:
+def live_texts(ob: Object) -> list[str]:
     """Return texts for the Live button, longest first, also for when Live is on but no chain is enabled."""
     if object_of(ob).live and not any(chain_of(tip).enabled for tip in chains.tips(ob)):
         return [say("Live, but All Chains Are Off"), say("No Enabled Chain")]
     return [say("Live")]
 
 
-def draw_list(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object) -> None:
+def draw_list(layout: UILayout, context: Context, ob: Object) -> None:
     """Draw the list of chains with the buttons beside it, the state of the active chain, and what acts on controls."""
     narrow = is_narrow(context)
     row = layout.column() if narrow else layout.row()
@@ -116,7 +116,7 @@ def draw_list(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.ty
         draw_button(row, context, "ik_addon.key_controls", "KEYINGSET", "Key", share=0.5)
 
 
-def draw_remarks(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object) -> None:
+def draw_remarks(layout: UILayout, context: Context, ob: Object) -> None:
     """Draw what a user should know about the armature as a whole."""
     if kept(context, ob, "lock", lambda: needs_lock(context)):
         draw_button(
@@ -134,7 +134,7 @@ def draw_remarks(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy
             draw_button(layout, context, "ik_addon.bake", "KEYFRAME_HLT", "Bake IK")
 
 
-def draw_conversion(layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object) -> None:
+def draw_conversion(layout: UILayout, context: Context, ob: Object) -> None:
     """Draw the ways to convert Blender's IK constraints and back, where there are any."""
     column = layout.column(align=True)
     if kept(context, ob, "sources", lambda: any(sources(ob))):
@@ -143,12 +143,12 @@ def draw_conversion(layout: bpy.types.UILayout, context: bpy.types.Context, ob: 
         draw_button(column, context, "ik_addon.restore_constraints", "LOOP_BACK", "Restore IK")
 
 
-def has_blind_paths(ob: bpy.types.Object) -> bool:
+def has_blind_paths(ob: Object) -> bool:
     """Whether a live armature has motion paths; Blender calls no handlers while it calculates these."""
     return simulations.is_solving(ob) and any(owner.motion_path is not None for owner in (ob, *ob.pose.bones))
 
 
-def blind_physics(ob: bpy.types.Object, scene: bpy.types.Scene) -> str:
+def blind_physics(ob: Object, scene: Scene) -> str:
     """Return which physics of a live armature are simulated on its FK pose; empty if there are none."""
     return simulations.message(simulations.simulations(ob, scene)) if simulations.is_late(ob) else ""
 
@@ -162,11 +162,11 @@ class VIEW3D_PT_ik_addon_character(ArmaturePanel):
     bl_label = "Character Setup"
 
     @classmethod
-    def is_of_use(cls, _context: bpy.types.Context, ob: bpy.types.Object) -> bool:
+    def is_of_use(cls, _context: Context, ob: Object) -> bool:
         """Show the panel only if there are remarks."""
         return bool(remarks_on(ob))
 
-    def draw_rig(self, layout: bpy.types.UILayout, context: bpy.types.Context, ob: bpy.types.Object) -> None:
+    def draw_rig(self, layout: UILayout, context: Context, ob: Object) -> None:
         """Draw a row for each remark."""
         column = layout.column()
         for remark in remarks_on(ob):
@@ -181,13 +181,13 @@ class VIEW3D_PT_ik_addon_character(ArmaturePanel):
                 snap.frame_range, snap.chains = "SCENE", "ALL"
 
 
-def remarks_on(ob: bpy.types.Object) -> tuple[str, ...]:
+def remarks_on(ob: Object) -> tuple[str, ...]:
     """Return the remarks on the last setup of an armature, without advice that was followed."""
     outcome = character.last(ob)
     return () if outcome is None else tuple(remark for remark in outcome.remarks if not _is_followed(ob, remark))
 
 
-def _is_followed(ob: bpy.types.Object, remark: str) -> bool:
+def _is_followed(ob: Object, remark: str) -> bool:
     if is_one_of(remark, character.ANIMATED):
         return any(goal.is_keyed for tip in chains.tips(ob) for goal in goals_of(tip))
     return is_one_of(remark, character.WITH_CONSTRAINTS) and not any(sources(ob))
