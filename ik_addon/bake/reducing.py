@@ -3,7 +3,6 @@
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 from bpy.types import Depsgraph, Object, PoseBone, ViewLayer
@@ -74,22 +73,9 @@ class _Played:
     """(F, t, 2) whether heel and toe of each chain are in contact."""
 
 
-class Floor(Protocol):
-    """A ground that knows its height."""
-
-    def read_heights(
-        self, frames: Sequence[int], points: Floats, reach: float
-    ) -> Generator[float, None, Callable[[Floats], Floats]]:
-        """Sample the ground on frames; yields progress (0 to 1).
-
-        Args:
-            frames: the F frames.
-            points: (F, n, 3) in world space; heights will be requested near these.
-            reach: about the length of a leg.
-
-        Returns:
-            A function from points (F, n, 3) to their height (F, n) above the ground, NaN where there is none.
-        """
+Floor = Callable[[Sequence[int], Floats, float], Generator[float, None, Callable[[Floats], Floats]]]
+"""Samples a ground: takes F frames, points (F, n, 3) in world space, and about the length of a leg; yields progress (0
+to 1). Returns a function from points (F, n, 3) near these to their height (F, n), NaN where there is no ground."""
 
 
 class KeyReducer:
@@ -179,7 +165,7 @@ class KeyReducer:
         points = played.points[:, self._pivots]
         reach = max(sum(bone.bone.length for bone in chain_bones(tip)) for tip in self._tips)
         reach *= float(size_of(played.world[0]))
-        heights = yield from part(floor.read_heights(self._frames.tolist(), points, reach), 0.4, 0.4)
+        heights = yield from part(floor(self._frames.tolist(), points, reach), 0.4, 0.4)
         return _Above(heights, heights(points), ROUNDING * float(np.abs(points).max()))
 
     def _played(self, first: float, last: float) -> Generator[float, None, _Played]:

@@ -208,8 +208,7 @@ def _is_animated(tip: PoseBone) -> bool:
 
 def _those_with(figure: Figure, parts: Sequence[Member], rows: Sequence[Sequence[PoseBone]]) -> list[Member]:
     """Return the parts that share bones with one of these rows, root first, or are in the same place as one."""
-    index = {name: i for i, name in enumerate(figure.names)}
-    indices = [[index[bone.name] for bone in row] for row in rows]
+    indices = [[figure.names.index(bone.name) for bone in row] for row in rows]
     return [
         part
         for part in parts

@@ -199,9 +199,8 @@ def _empty(context: Context, ob: Object, wanted: Control, collection: bpy.types.
 def parent_bone_of(ob: Object, bones: list[PoseBone]) -> str:
     """Return the bone that carries a chain, whose bones are given root first; empty if nothing is above the chain."""
     figure = Figure.of(ob)
-    index = {name: i for i, name in enumerate(figure.names)}
-    solved = {index[name] for name in _solved_with(ob, {bone.name for bone in bones})}
-    parent_bone = body.parent_bone_of(figure, [index[bone.name] for bone in bones], solved)
+    solved = set(map(figure.names.index, _solved_with(ob, {bone.name for bone in bones})))
+    parent_bone = body.parent_bone_of(figure, [figure.names.index(bone.name) for bone in bones], solved)
     return "" if parent_bone is None else figure.names[parent_bone]
 
 

@@ -286,11 +286,8 @@ class Job(NamedTuple):
     """Names of the tip bones of the chains."""
 
 
-class LeftOut(NamedTuple):
-    """An armature that is not baked."""
-
-    ob: Object
-    reason: str
+LeftOut = tuple[Object, str]
+"""An armature that is not baked, and the reason."""
 
 
 def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[LeftOut]]:
@@ -302,7 +299,7 @@ def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[LeftOut]]:
     chosen = _armatures(options)
     found = [Job(ob, own) for ob in chosen if (own := _chosen_tips(ob, options)) or _why_unread(ob)]
     reasons = [why_closed(job.ob) or _why_unreadable(job) for job in found]
-    left_out = [LeftOut(job.ob, reason) for job, reason in zip(found, reasons, strict=True) if reason]
+    left_out = [(job.ob, reason) for job, reason in zip(found, reasons, strict=True) if reason]
     jobs = {job.ob.session_uid: job for job, reason in zip(found, reasons, strict=True) if not reason}
     for ob, reason in left_out:
         if options.armature or not jobs:

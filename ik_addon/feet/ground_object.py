@@ -17,6 +17,7 @@ from bpy.types import Action, Object, ViewLayer
 from mathutils import Vector
 from mathutils.bvhtree import BVHTree
 
+from ..bake.reducing import Floor
 from ..bake.sampling import at_frame, stepped, world_of
 from ..core import compat
 from ..core.settings import object_of
@@ -250,22 +251,15 @@ def _triangles(seen: Object) -> tuple[Floats, Ints]:
 # ---- what an armature was planted on
 
 
-@dataclass(frozen=True)
-class Floor:
-    """An object that points must stay above; implements `bake.reducing.Floor`."""
-
-    view_layer: ViewLayer
-    ob: Object
-
-    def read_heights(
-        self, frames: Sequence[int], points: Floats, reach: float
-    ) -> Generator[float, None, Callable[[Floats], Floats]]:
-        """Sample the object on frames; yields progress (0 to 1). See `bake.reducing.Floor`."""
-        worlds = [world_of(self.ob, self.view_layer.depsgraph)] * len(frames)
-        if not is_still(self.ob):
-            worlds = yield from part(stepped(self.view_layer, frames, partial(world_of, self.ob)), 0.0, 0.5)
-        looking = read_ground(self.view_layer, self.ob, np.array(worlds), frames, still(len(frames)), points, reach)
-        return (yield from part(looking, 0.5, 1.0)).heights
+def read_heights(
+    view_layer: ViewLayer, ob: Object, frames: Sequence[int], points: Floats, reach: float
+) -> Generator[float, None, Callable[[Floats], Floats]]:
+    """Sample an object that points must stay above; yields progress (0 to 1). See `bake.reducing.Floor`."""
+    worlds = [world_of(ob, view_layer.depsgraph)] * len(frames)
+    if not is_still(ob):
+        worlds = yield from part(stepped(view_layer, frames, partial(world_of, ob)), 0.0, 0.5)
+    looking = read_ground(view_layer, ob, np.array(worlds), frames, still(len(frames)), points, reach)
+    return (yield from part(looking, 0.5, 1.0)).heights
 
 
 def remember(ob: Object, on: Object | None, undo: ExitStack) -> None:
@@ -285,7 +279,7 @@ def planted_on(view_layer: ViewLayer, ob: Object) -> Floor | None:
     name = "" if action is None else _named(action)
     if not name or on is None or (on.name != name and name in bpy.data.objects):  # it may have been renamed
         return None
-    return Floor(view_layer, on) if view_layer.objects.get(on.name) == on else None
+    return partial(read_heights, view_layer, on) if view_layer.objects.get(on.name) == on else None
 
 
 def _named(action: Action) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from bpy.types import Context, Object, PoseBone, ViewLayer
 
 from ..anatomy.figure import Figure
+from ..bake.reducing import Floor
 from ..bake.restore import over_frames
 from ..bake.sampling import played
 from ..bake.selection import time_scale
@@ -20,7 +21,7 @@ from ..rig.plan.chain import chain_bones, end_of
 from ..solve.problem import Floats
 from . import pivots
 from .foot_track import slide_of
-from .ground_object import Floor, still
+from .ground_object import still
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def as_saved(
         depth = 0.0
         if floor is not None:
             flat = points.reshape(len(frames), -1, 3)
-            looking = floor.read_heights(frames, flat, max(lengths))
+            looking = floor(frames, flat, max(lengths))
             heights = (yield from part(looking, 0.8, 1.0))(flat).reshape(points.shape[:3])
             depth = float(np.nanmax(np.append(-heights / np.array(lengths)[:, None], 0.0)))
         before.restore()

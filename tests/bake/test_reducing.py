@@ -131,7 +131,7 @@ def test_a_deleted_ground_is_forgotten(addon: Addon) -> None:
     walker.plant(ob, ground="Floor")
     of = addon.module("feet.ground_object").planted_on
     floor.name = "Renamed"
-    assert of(view_layer, ob).ob == floor
+    assert of(view_layer, ob).args == (view_layer, floor)
     bpy.data.objects.remove(floor)
     assert of(view_layer, ob) is None
     bpy.ops.ik_addon.plant()
