@@ -100,7 +100,7 @@ class Feet:
         if goal.is_keyed and goal.turns:
             where = target
             seen = orientation(product(inverse(self.sampled.world[:1]), target[:1]))
-            bone = product(world[:1], product(seen, self.sampled.end_axes[:1, self.snap.chains.index(chain)]))
+            bone = product(world[:1], product(seen, chain.end_axes))
         else:
             poses = self.sampled.poses[:, self.snap.sampler.rows([chain.turning])[0]]
             where = product(self.sampled.world, poses)

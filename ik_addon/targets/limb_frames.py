@@ -18,7 +18,7 @@ from ..core.settings import chain_of, object_of
 from ..core.skeleton import Skeleton, inverse, matrix_array
 from ..core.steps import finished
 from ..live import registry
-from ..rig.plan.chain import end_axes, posed_bones, tips
+from ..rig.plan.chain import posed_bones, tips
 from ..rig.plan.inputs import Inputs, Numbers
 from ..rig.plan.plan import Plan
 from ..rig.plan.watch import Settings
@@ -51,8 +51,6 @@ class Sampled:
     """(F, C) pole angles in radians."""
     softness: Floats
     """(F, C)"""
-    end_axes: Floats
-    """(F, C, 3, 3) axes of the bones that turn with targets, in those of these, see `chain.end_axes`."""
     goals: Floats
     """(F, g, 4, 4) world matrices."""
     spaces: Floats
@@ -117,7 +115,6 @@ class Sampler:
             poses=channels.read_pose(seen, self.bones)[None],
             angles=np.array([[chain_of(tip).pole_angle for tip in ends]]),
             softness=np.array([[chain_of(tip).softness for tip in ends]]),
-            end_axes=np.array([[end_axes(tip) for tip in ends]]).reshape(1, -1, 3, 3),
             goals=goals[None],
             spaces=times(goals, inverse(own))[None],
             parents=self._parents(held)[None],
@@ -217,7 +214,6 @@ class Sampler:
             poses=of_all(posed.poses[:, posed.inputs.sampled]),
             angles=of_all(Settings.of(posed.settings).pole_angle),
             softness=of_all(Settings.of(posed.settings).softness),
-            end_axes=of_all(np.array([[end_axes(self.ob.pose.bones[tip]) for tip in self.tips]]).reshape(1, -1, 3, 3)),
             goals=np.stack(goals, axis=1) if goals else np.empty((count, 0, 4, 4)),
             spaces=np.stack(spaces, axis=1) if spaces else np.empty((count, 0, 4, 4)),
             parents=np.broadcast_to(parents, (count, len(goals))),

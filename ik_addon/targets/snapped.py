@@ -23,7 +23,7 @@ from ..core.settings import ROLES, chain_of
 from ..core.skeleton import Skeleton, inverse, moved
 from ..core.translation.sentences import UserError
 from ..live.reports import NEAR
-from ..rig.plan.chain import bending_bones, chain_bones, end_of, shares_bones, turning_end
+from ..rig.plan.chain import bending_bones, chain_bones, end_axes, end_of, shares_bones, turning_end
 from ..rig.plan.limits import hinge_of
 from ..rig.plan.order import in_order
 from ..rig.plan.presence import Presence, why_absent
@@ -54,6 +54,8 @@ class Chain:
     """The end bone, at whose head the limb ends; None: the limb ends at the tail of the tip bone."""
     turning: int
     """The bone whose orientation the target matches."""
+    end_axes: Floats
+    """(3, 3) its axes in those of the target, see `chain.end_axes`."""
     target: int
     """Index of the target in `Snap.goals`."""
     pole: int | None
@@ -117,6 +119,7 @@ class Snap:
                     row,
                     end=None if end is None else ob.pose.bones.find(end.name),
                     turning=row[-1] if turning is None else ob.pose.bones.find(turning.name),
+                    end_axes=end_axes(tip),
                     target=len(goals),
                     pole=len(goals) + 1 if len(found) > 1 else None,
                     foot=foot,
@@ -174,7 +177,7 @@ class Snap:
             limbs = self.knee(sampled, chain)
             if self.goals[chain.target].turns:
                 turning = sampled.poses[:, self.sampler.rows([chain.turning])[0]]
-                turns[chain.target] = target_rotations(sampled.world, turning, sampled.end_axes[:, c])
+                turns[chain.target] = target_rotations(sampled.world, turning, chain.end_axes)
             if chain.pole is not None:
                 settings = chain_of(self.ob.pose.bones[chain.tip])
                 side, folds = np.array(settings.bend_side), any(settings.folds)
