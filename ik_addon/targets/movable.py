@@ -69,7 +69,9 @@ def locked(goal: Goal, before: Row, row: Row) -> Row:
     holder, row = goal.holder, row.copy()
     mode, place, turn = holder.rotation_mode, FIELDS["location"], FIELDS[rotation_field(holder.rotation_mode)]
     row[place] = np.where(holder.lock_location[:], before[place], row[place])
-    if mode not in {"QUATERNION", "AXIS_ANGLE"}:
+    if all(holder.lock_rotation):
+        row[turn] = before[turn]
+    elif mode not in {"QUATERNION", "AXIS_ANGLE"}:
         row[turn] = np.where(holder.lock_rotation[:], before[turn], row[turn])
     elif any(holder.lock_rotation):  # Blender applies locks to these as to Euler angles
         was = turned(before[turn].tolist(), mode).to_euler("XYZ")
