@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .free.reach import Aim, Reach, reachable, status_of
-from .limb.limb import KnownLimbs, Solved, solve_limbs, write
+from .limb.limb import KnownLimbs, solve_limbs
 from .limited.crowd import solve_together, suits
 from .limited.descent import State
 from .limited.objectives import SIDE, TURN, Orientation, Place, Pole, System, masses_of
@@ -23,7 +23,7 @@ from .maths.numbers import ONE
 from .maths.products import applied, back_applied, determinants, times_back
 from .maths.turns import at_limit
 from .maths.vectors import ZERO, Vector, minus, norm, over, plus, times, unit
-from .problem import Bools, Floats, Goal, Ints, OutOfReach, Problem, Solution, Solver, Status
+from .problem import Bools, Floats, Goal, Ints, OutOfReach, Problem, Solution, Solved, Solver, Status
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,10 @@ class Alone:
         targets, own, beyond, (aim, *others) = [self._seen(aim.target) for aim in aims], self, 0.0, aims
         wanted, stretch = targets, [1.0] * len(self.standing.limited)
         if not others:
-            reach = self._reach(problem, aim, norm(targets[0]))
+            weights = problem.stretch_weights
+            if weights is not None and len(weights) > len(self.steps):
+                problem = replace(problem, stretch_weights=np.asarray(weights)[self.standing.path[:-1]])
+            reach = reachable(ONE, self.steps, norm(targets[0]), aim, problem)
             beyond = reach.shortfall
             if aim.softness > 0.0:
                 # Limits may keep a chain from pointing at a target that is too far: then it goes as near as it can.
@@ -106,25 +109,29 @@ class Alone:
     def _seen(self, point: Vector) -> Vector:
         return over(minus(point, self.origin), self.scale)
 
-    def _reach(self, problem: Problem, aim: Aim, distance: float) -> Reach:
-        weights = problem.stretch_weights
-        if weights is not None and len(weights) > len(self.steps):
-            problem = replace(problem, stretch_weights=np.asarray(weights)[self.standing.path[:-1]])
-        return reachable(ONE, self.steps, distance, aim, problem)
-
     def _searched(
         self, problem: Problem, aims: Sequence[Aim], wanted: list[Vector], is_first_attempt: bool, turns: Floats | None
     ) -> tuple[State, int]:
         """Return where a search for the wanted places ends, and the steps taken."""
         standing, member = self.standing, self.member
-        system = self._system(aims, wanted)
+        skeleton = standing.body.skeleton(member)
+        places = [place._replace(target=target) for place, target in zip(self.places, wanted, strict=True)]
+        turned, poles = [], []
+        ways = [minus(place.target, skeleton.bones[place.path[0]].head) for place in places]
+        for e, (place, aim) in enumerate(zip(places, aims, strict=True)):
+            if aim.rotation is not None:
+                rotation = tuple(part for row in zip(*aim.rotation, strict=True) for part in row)
+                turned.append(Orientation.of(skeleton, e, rotation, TURN))
+            if aim.pole is not None:
+                (first, masses), half = self._branches[e], aim.pole_angle / 2.0
+                seen, about = self._seen(aim.pole), (cos(half), sin(half))
+                poles.append(Pole(e, place.path, first, place.target, seen, about, masses, SIDE))
+        system = System.of(skeleton, [*places, *turned, *poles])
+        pole = minus(poles[0].pole, skeleton.bones[places[0].path[0]].head) if poles else None
         guess = guess_of(standing.body, standing.turns, member)
         if turns is not None:
             frames = products.times(turns, standing.frames[member]).reshape(-1, 9)
             guess = guess.from_frames(list(map(tuple, frames.tolist())))
-        roots = [system.skeleton.bones[place.path[0]].head for place in self.places]
-        ways = list(map(minus, wanted, roots))
-        pole = next((minus(self._seen(aim.pole), roots[0]) for aim in aims if aim.pole is not None), None)
         lacks = [norm(way) - length / self.scale for way, length in zip(ways, self.lengths, strict=True)]
         most, only_places = problem.iterations, system.only_places
         search = Search(standing.body, member, lambda: system, guess.fk, lacks, most, only_places=only_places)
@@ -135,33 +142,23 @@ class Alone:
         angles, steps = search.alone(search.first(start or near) if is_first_attempt else search.best(near, start))
         return State.of(system, angles), steps + passes
 
-    def _system(self, aims: Sequence[Aim], wanted: list[Vector]) -> System:
-        skeleton = self.standing.body.skeleton(self.member)
-        places = [place._replace(target=target) for place, target in zip(self.places, wanted, strict=True)]
-        turns, poles = [], []
-        for e, (place, aim) in enumerate(zip(places, aims, strict=True)):
-            if aim.rotation is not None:
-                rotation = tuple(part for row in zip(*aim.rotation, strict=True) for part in row)
-                turns.append(Orientation.of(skeleton, e, rotation, TURN))
-            if aim.pole is not None:
-                (first, masses), half = self._branches[e], aim.pole_angle / 2.0
-                pole, about = self._seen(aim.pole), (cos(half), sin(half))
-                poles.append(Pole(e, place.path, first, place.target, pole, about, masses, SIDE))
-        return System.of(skeleton, [*places, *turns, *poles])
-
 
 def solve_alone(problem: Problem, known: Known, solution: Solution, index: Ints, turns: Floats | None = None) -> None:
     """Solve the valid members `index` (k,) one by one, and write them into the solution.
 
     With `turns` (B, n, 3, 3), rotations of the bones from FK, the pose that they make stands in for the FK pose.
     """
+    goals = tuple((goal.segment, goal.weight) for goal in problem.goals)
+    new = [i for i in index.tolist() if (i, goals) not in known.alone]
+    if new:
+        known.alone.update(zip([(i, goals) for i in new], Alone.of(problem, np.array(new)), strict=True))
     alike = [problem, *(replace(problem, goal=goal) for goal in problem.others)]
     aims = zip(*(Aim.each(each, index) for each in alike), strict=True)
     is_first, solved = problem.is_first_attempt, {}
-    for i, alone, own in zip(index.tolist(), known.members(problem, index), aims, strict=True):
+    for i, own in zip(index.tolist(), aims, strict=True):
         start = None if turns is None else turns[i]
-        solved[i] = alone.solved(problem, own, is_first_attempt=is_first, turns=start)
-    write(problem, solution, solved)
+        solved[i] = known.alone[i, goals].solved(problem, own, is_first_attempt=is_first, turns=start)
+    solution.write(problem, solved)
 
 
 _FARTHEST = 1e50
@@ -184,14 +181,6 @@ class Known(NamedTuple):
     alone: dict[Hashable, Alone]
     """Members that were searched for, by index and by the bones and weights of their goals."""
 
-    def members(self, problem: Problem, index: Ints) -> list[Alone]:
-        """Return the members `index` (k,) of the problem, laid out for its goals."""
-        goals = tuple((goal.segment, goal.weight) for goal in problem.goals)
-        new = [i for i in index.tolist() if (i, goals) not in self.alone]
-        if new:
-            self.alone.update(zip([(i, goals) for i in new], Alone.of(problem, np.array(new)), strict=True))
-        return [self.alone[i, goals] for i in index.tolist()]
-
 
 def known_of(problem: Problem) -> Known:
     """Check everything but the goals of members."""
@@ -212,8 +201,8 @@ def known_of(problem: Problem) -> Known:
             ok &= sides == np.sign(proper[:, 0])
             # A bone that does not inherit rotation is measured from a rest frame that has no mirror image.
             ok &= (sides > 0.0) | (problem.inherits is None or bool(np.all(problem.inherits)))
-    unsolved = Solution.unsolved(problem)
-    return Known(np.asarray(ok), longest, np.sign(proper[:, 0]), KnownLimbs.of(problem), unsolved, {})
+    limbs = KnownLimbs.of(problem) if proper.shape[1] in (2, 3) else None
+    return Known(np.asarray(ok), longest, np.sign(proper[:, 0]), limbs, Solution.unsolved(problem), {})
 
 
 def valid_members(problem: Problem, known: Known) -> Bools:
@@ -247,12 +236,13 @@ def solve_bodies(problem: Problem, solution: Solution, index: Ints, known: Known
     side[index] = known.side[index]
     if (side < 0.0).any():
         mirrored = _reflected(problem, side)
-        own = known._replace(side=np.ones_like(side), limbs=KnownLimbs.of(mirrored), alone={})
+        own = known._replace(side=np.ones_like(side), limbs=known.limbs and KnownLimbs.of(mirrored), alone={})
         solve_bodies(mirrored, solution, index, own)
         solution.joints[..., 0] *= side[:, None]
         solution.rotations[:] = _both_sides(solution.rotations, side)
         return
-    index = solve_limbs(problem, known.limbs, solution, index)
+    if known.limbs is not None:
+        index = solve_limbs(problem, known.limbs, solution, index)
     standing = Standing.of(problem, index) if len(index) > FEW and suits(problem) else None
     if standing is not None and standing.suits:
         solve_together(problem, solution, index, standing)

@@ -23,12 +23,12 @@ from ...solve.bodies import Alone, begin_on_side, free_pose
 from ...solve.free.chains import Bent, Chain
 from ...solve.free.reach import Aim
 from ...solve.legs import can_fold
-from ...solve.limb.limb import KnownLimbs, Member, Solved, solved_limb
+from ...solve.limb.limb import KnownLimbs, Member, solved_limb
 from ...solve.maths.numbers import ONE
 from ...solve.maths.rotations import is_straight, quaternion_of
 from ...solve.maths.turns import Frame, applied, back_product, product, transposed
 from ...solve.maths.vectors import Vector, minus, norm, plus, times, unit
-from ...solve.problem import Floats
+from ...solve.problem import Floats, Solved
 from ..plan.groups import Shape, Wave
 from ..plan.plan import Plan
 from .limb import SINGLE_STEPS, STRAIGHT, UNIFORM, WRITTEN_TOLERANCE

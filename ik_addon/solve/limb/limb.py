@@ -12,10 +12,10 @@ import numpy as np
 
 from ..free.reach import Aim, lists_of, reachable, status_of
 from ..maths.cones import Range, range_of
-from ..maths.numbers import ONE, Nested
+from ..maths.numbers import ONE
 from ..maths.turns import Frame, applied, at_limit, back_product, product, seen, transposed
 from ..maths.vectors import Vector, minus, norm, over, plus, times
-from ..problem import Ints, OutOfReach, Problem, Solution, Solver, Status
+from ..problem import Ints, OutOfReach, Problem, Solution, Solved, Solver, Status
 from .directions import EDGE, allows, angles_of
 from .pose import Side, best_pose, towards, towards_with_foot
 from .two_bones import Foot, Limb
@@ -28,7 +28,7 @@ _ARRIVED = 1e-9
 """Maximum miss of the ankle, in lengths of the limb, for the foot to have both its place and its orientation."""
 
 
-def solve_limbs(problem: Problem, limbs: KnownLimbs | None, solution: Solution, index: Ints) -> Ints:
+def solve_limbs(problem: Problem, limbs: KnownLimbs, solution: Solution, index: Ints) -> Ints:
     """Solve the limbs among the members `index` (k,), write them into the solution and return the other members.
 
     Frames are right-handed, and all input is finite. A limb may have a foot, a third bone that takes an orientation:
@@ -37,12 +37,12 @@ def solve_limbs(problem: Problem, limbs: KnownLimbs | None, solution: Solution, 
 
     Args:
         problem: the problem.
-        limbs: the limbs of this problem, or of one with the same FK pose; None: there are none.
+        limbs: the limbs of this problem, or of one with the same FK pose.
         solution: what the limbs are written into.
         index: indices of members.
     """
     bones = 2 if problem.goal.rotation is None else 3
-    if limbs is None or len(limbs.ranges) != bones or problem.goal.segment not in (None, bones - 1):
+    if len(limbs.ranges) != bones or problem.goal.segment not in (None, bones - 1):
         return index
     new = [i for i in index.tolist() if i not in limbs.members]
     if new:
@@ -55,7 +55,7 @@ def solve_limbs(problem: Problem, limbs: KnownLimbs | None, solution: Solution, 
             solved[i] = found
     if not solved:
         return index
-    write(problem, solution, solved)
+    solution.write(problem, solved)
     return np.array([i for i in index.tolist() if i not in solved], dtype=np.int64)
 
 
@@ -90,11 +90,9 @@ class KnownLimbs:
 
     @classmethod
     def of(cls, problem: Problem) -> KnownLimbs | None:
-        """Read the limbs of a problem; None if its chains are not limbs."""
+        """Read the limbs of a problem of two or three bones; None if its chains are not limbs."""
         bones = np.shape(problem.frames)[1]
-        if bones not in (2, 3) or problem.others:
-            return None
-        if problem.solver is Solver.FABRIK or problem.plane is not None:
+        if problem.others or problem.solver is Solver.FABRIK or problem.plane is not None:
             return None
         if problem.parents is not None and list(problem.parents) != list(range(-1, bones - 1)):
             return None
@@ -136,32 +134,6 @@ class KnownLimbs:
         segments = list(map(seen, fk, segments))
         limb = Limb.of(segments, lengths, fk, rests, self.ranges, side, [1.0] * len(segments))
         return Member(joints[0], fk, segments, lengths, rests, side, limb)
-
-
-class Solved(NamedTuple):
-    """The solution of one member; see `Solution`."""
-
-    frames: list[Frame]
-    joints: list[Vector]
-    stretch: Sequence[float]
-    error: Nested
-    """A float, or a list of them for several goals."""
-    status: Status
-    iterations: int
-    at_limit: list[bool]
-
-
-def write(problem: Problem, solution: Solution, solved: dict[int, Solved]) -> None:
-    """Write members, by their indices, into a solution."""
-    index: Nested = list(solved)
-    columns: list[Nested] = list(zip(*solved.values(), strict=True))
-    if len(solved) == 1:
-        # A number takes a third of the time of a list of one.
-        index, columns = index[0], [column[0] for column in columns]
-    fk = np.asarray(problem.frames, dtype=np.float64)[index]
-    solution.rotations[index] = np.array(columns[0]).swapaxes(-1, -2) @ fk.swapaxes(-1, -2)
-    for name, values in zip(Solved._fields[1:], columns[1:], strict=True):
-        getattr(solution, name)[index] = values
 
 
 def solved_limb(problem: Problem, limbs: KnownLimbs, member: Member, aim: Aim) -> Solved | None:
