@@ -13,7 +13,7 @@ import numpy as np
 from ..maths.cones import joint_rotation, swing_twist
 from ..maths.products import applied, back_applied, back_times, lengths_of, times, times_back
 from ..maths.rotations import about_vectors, matrices, quaternions, vectors_of
-from ..problem import Floats
+from ..problem import Floats, path_of
 from .posing import FARTHEST, HELD, ROUNDS, Poser
 from .problem import Body, Pin
 from .tree import HELD_BACK, YIELD, Limit
@@ -51,7 +51,7 @@ class Holding:
         self._turned_by = np.zeros((len(pins), 2, len(self.joints)), dtype=bool)
         for row, pin, joint in zip(self._turned_by, pins, tree.carriers.tolist(), strict=True):
             if joint >= 0:
-                row[:, list(tree.skeleton.path(joint))] = [[pin.location], [pin.rotation]]
+                row[:, list(path_of(tree.skeleton.parents, joint))] = [[pin.location], [pin.rotation]]
         slides = np.array([[pin.location * sliding * tree.has_root, 0.0] for pin in pins])
         self._slides = (slides[..., None, None] * np.eye(3)).reshape(-1, 3)
         self._scale = turning[:, None] * np.sqrt(1.0 - stiffness) * ~tree.locked[[0, 2, 1]].T

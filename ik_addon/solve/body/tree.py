@@ -21,7 +21,7 @@ from ..maths.rotations import matrices, norm, quaternions
 from ..maths.turns import nearest_twist
 from ..maths.vectors import Vector, over, plus, size_of
 from ..maths.vectors import times as scaled
-from ..problem import Bools, Floats, Ints
+from ..problem import Bools, Floats, Ints, path_of
 from .problem import STRENGTH, Body, Grab, Pin
 
 HELD_BACK = 1e-9
@@ -380,7 +380,7 @@ class Tree:
         dragged = self.carriers[self.ends.wanted[self.ends.dragged]]
         alone = np.zeros(len(self.bones), dtype=bool)
         for joint in dragged.tolist():
-            alone[list(self.skeleton.path(joint))] = True
+            alone[list(path_of(self.skeleton.parents, joint))] = True
         for i, parent in reversed(list(enumerate(self.skeleton.parents))):
             if parent >= 0 and not alone[i]:
                 alone[parent] = False

@@ -22,6 +22,8 @@ from ..maths.vectors import Vector, cross, dot, either, minus, over, plus, rejec
 
 STRAIGHT = 1e-5
 """A chain that leaves its line by less than this fraction of its length counts as straight: it could be rounding."""
+SLACK = 1e-12
+"""The smallest slack, length minus chord, of a chain with a bend: below it, rounding would show as its square root."""
 ALONG = 1e-3
 """A bend side with less than this across the line of the chain counts as none."""
 
@@ -54,6 +56,12 @@ def centroid(joints: Sequence[Vector], lengths: Sequence[Number]) -> Vector:
         (ax, ay, az), (bx, by, bz), half = joints[i], joints[i + 1], length / 2.0
         x, y, z = x + (bx + ax) * half, y + (by + ay) * half, z + (bz + az) * half
     return x, y, z
+
+
+def arc_of(do: Numbers, chord: Number) -> Number:
+    """Return the angle in radians of an arc of length 1 with a given chord, to within a percent."""
+    lack = do.least(do.most(1.0 - SLACK - chord, 0.0), 1.0)
+    return 2.0 * do.sqrt(6.0 * lack) * (1.0 + 0.15 * lack + 0.1325 * (lack * lack * lack))
 
 
 def hinge(do: Numbers, frame: Matrix, direction: Vector) -> Vector:

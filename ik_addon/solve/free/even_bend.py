@@ -21,7 +21,7 @@ import numpy as np
 from ..maths.numbers import MANY, Number, Numbers
 from ..maths.turns import applied, between, seen, turned
 from ..maths.vectors import Vector, cross, dot, either, plus, reject, size_of, times, unit_of
-from .axes import Axes, joints_of, triangle
+from .axes import SLACK, Axes, arc_of, joints_of, triangle
 from .fabrik import FINEST, pass_once
 
 STEPS = 12
@@ -38,14 +38,6 @@ FOLDED = 0.999
 """A chain without a bend and shorter than this is folded; otherwise it is straight and bends like an arc."""
 KICK = 0.2
 """Radians by which a folded chain is bent first."""
-SLACK = 1e-12
-"""The smallest slack, length minus chord, of a chain with a bend: below it, rounding would show as its square root."""
-
-
-def arc_of(do: Numbers, chord: Number) -> Number:
-    """Return the angle in radians of an arc of length 1 with a given chord, to within a percent."""
-    lack = do.least(do.most(1.0 - SLACK - chord, 0.0), 1.0)
-    return 2.0 * do.sqrt(6.0 * lack) * (1.0 + 0.15 * lack + 0.1325 * (lack * lack * lack))
 
 
 Bone = tuple[Vector, Number, Number]

@@ -20,7 +20,7 @@ from ..maths.numbers import Number
 from ..maths.sweep import NOTHING, Form, Six, add_place
 from ..maths.turns import Quaternion, rotate
 from ..maths.vectors import Vector, cross, dot, minus, norm, over, plus, reject, times, unit
-from ..problem import Floats
+from ..problem import Floats, path_of
 from .skeleton import Nine, Pose, Skeleton
 
 TURN = 0.3
@@ -105,7 +105,7 @@ class Place(NamedTuple):
     def of(cls, skeleton: Skeleton, effector: int, target: Vector, factor: float) -> Place:
         """Bring an effector to a target; `factor` weighs the distance."""
         bone = skeleton.segments[effector]
-        path, carried, point = skeleton.path(bone), [], -1
+        path, carried, point = path_of(skeleton.parents, bone), [], -1
         for joint in reversed(path):
             carried.append(point)
             point = joint if skeleton.free[joint] else point
@@ -159,7 +159,7 @@ class Orientation(NamedTuple):
     def of(cls, skeleton: Skeleton, effector: int, rotation: Nine, factor: float) -> Orientation:
         """Turn the bone of an effector; `factor` weighs radians."""
         bone = skeleton.segments[effector]
-        path = skeleton.path(bone)
+        path = path_of(skeleton.parents, bone)
         first = max((i for i, joint in enumerate(path) if skeleton.free[joint]), default=0)
         return cls(bone, path[first:], rotation, factor)
 

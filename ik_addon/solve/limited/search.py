@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 from ..maths.numbers import Nested, Numbers
 from ..maths.vectors import Vector, dot, minus, norm, over, unit
+from ..problem import path_of
 from .descent import EXACT, PULL, State, descended
 from .newton import SAME, STILL, Anchor, away_from, polished
 from .objectives import Orientation, Place, System
@@ -234,9 +235,12 @@ class Search:
         if not self.body.is_serial:
             if not self.only_places:
                 return None
-            angles = passes.towards_targets(self.fk, _PASSES)
+            angles = self.fk
+            for _ in range(_PASSES):
+                angles = passes.outward(angles, passes.inward(angles))
             return (yield from self._settled(angles, self._missed(angles), _STAGES[-1:]))
-        angles = passes.stretched(self.fk)
+        # All bones turn to the target.
+        angles = passes.outward(self.fk, passes.targets * len(self.fk))
         error, steps = self._missed(angles), 0
         is_turned = any(isinstance(each, Orientation) for each in self.system.objectives)
         if error > self.lacks[0] + _CERTAIN:
@@ -514,7 +518,7 @@ def _room(skeleton: Skeleton) -> tuple[Vector, list[float], list[float], list[fl
         swings: radians by which each may turn away from the one before, the first one from rest.
         off: radians between a bone's axis and the line to the next one.
     """
-    path = skeleton.path(skeleton.segments[0])
+    path = path_of(skeleton.parents, skeleton.segments[0])
     segments = [*(skeleton.bones[bone].head for bone in path[1:]), skeleton.ends[0]]
     lengths = list(map(norm, segments))
     swings: list[float] = []

@@ -10,7 +10,7 @@ item of a list, parents first. Matrices are nine numbers, row by row.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -86,10 +86,6 @@ class Skeleton(NamedTuple):
     joints: list[Joint]
     bones: list[Bone]
     ends: list[Vector]
-
-    def path(self, bone: int) -> tuple[int, ...]:
-        """Return the bones from the root to a bone."""
-        return path_of(self.parents, bone)
 
 
 def pose_of(skeleton: Skeleton, angles: Angles) -> Pose:
@@ -221,6 +217,8 @@ class Body:
     """Limits of the joints: swings (2, n, 1), twists (n, 1)."""
     mobility: Floats
     """(3, n, 1) how readily a joint turns, from 0 (locked) to 1: swing about X and Z, twist."""
+    kept: dict[Hashable, Nested] = field(init=False, default_factory=dict)
+    """Layouts of single members, reused while only goals change."""
 
     @property
     def is_serial(self) -> bool:
@@ -228,43 +226,27 @@ class Body:
         bones = len(self.parents)
         return self.parents == tuple(range(-1, bones - 1)) and self.segments == (bones - 1,) and not any(self.free[1:])
 
-    @cached_property
-    def kept(self) -> dict[Hashable, Nested]:
-        """Layouts of single members, reused while only goals change."""
-        return {}
-
     def skeleton(self, member: int | None = None) -> Skeleton:
         """Return one of the bodies in floats, kept while only goals change; None: all of them in arrays."""
         if member in self.kept:
             known: Skeleton = self.kept[member]
             return known
-        chosen = slice(None) if member is None else member
-        rests, heads, ends = (part[..., chosen] for part in (self.rest, self.heads, self.ends))
-        bones = [
-            Bone(_numbers(rests[:, :, i].reshape(9, *rests.shape[3:])), _numbers(heads[:, i]))
-            for i in range(len(self.parents))
-        ]
-        tips = [_numbers(ends[:, e]) for e in range(len(self.segments))]
-        do = MANY if member is None else ONE
-        found = Skeleton(do, self.parents, self.free, self.segments, self._joints, bones, tips)
-        if member is not None:
-            self.kept[member] = found
+        parts = self.rest.reshape(9, *self.rest.shape[2:]), self.heads, self.ends
+        shape = self.parents, self.free, self.segments, self._joints
+        if member is None:
+            rests, heads, tips = (list(part.swapaxes(0, 1)) for part in parts)
+            return Skeleton(MANY, *shape, list(map(Bone, rests, heads)), tips)
+        rests, heads, tips = (rows_of(part[..., member]) for part in parts)
+        bones = list(map(Bone, rests, heads))
+        found = self.kept[member] = Skeleton(ONE, *shape, bones, tips)
         return found
-
-    @property
-    def _limits(self) -> tuple[Floats, ...]:
-        mobility = np.sqrt(self.mobility)
-        return (*self.cone, self.mobility, mobility, mobility * np.array([0.5, 0.5, 1.0])[:, None, None])
 
     @cached_property
     def _joints(self) -> list[Joint]:
         """The joints of one member, which are the same for all."""
-        return list(map(Joint, *(part[..., 0].T.tolist() for part in self._limits)))
-
-
-def _numbers(values: Floats) -> Nested:
-    """Return values (k,) as floats, or values (k, B) as they are."""
-    return tuple(values.tolist()) if values.ndim == 1 else values
+        scale = np.sqrt(self.mobility)
+        parts = *self.cone, self.mobility, scale, scale * np.array([0.5, 0.5, 1.0])[:, None, None]
+        return list(map(Joint, *(part[..., 0].T.tolist() for part in parts)))
 
 
 def posed(body: Body, angles: Floats) -> tuple[Floats, Floats]:

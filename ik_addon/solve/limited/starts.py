@@ -13,21 +13,20 @@ towards a target that is too far away.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 from itertools import accumulate, count, islice
 from math import atan2, isqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from ..free.axes import STRAIGHT, centroid, chain_axes, joints_of, room_about, roomiest
-from ..free.even_bend import arc_of
+from ..free.axes import STRAIGHT, arc_of, centroid, chain_axes, joints_of, room_about, roomiest
 from ..free.fabrik import FINEST, MEET, folding
 from ..maths.numbers import MANY, ONE, Number
 from ..maths.rotations import quaternion_of, quaternions, stacked
 from ..maths.turns import OPPOSITE, STILL, Quaternion, about, between, inverse, multiply, rotate, turn_of
 from ..maths.vectors import Vector, cross, dot, either, minus, norm, over, plus, reject, size_of, times, unit, unit_of
-from ..problem import Floats
+from ..problem import Floats, path_of
 from .objectives import Orientation, Place, System
 from .skeleton import Angles, Body, Joint, Nine, Skeleton, allowed_angles, inside, nearest_angles, pose_of, rows_of
 
@@ -84,7 +83,7 @@ class Guess:
         do, joints = self.do, skeleton.joints
         self.fk: Angles = [nearest_angles(do, joint, turn) for joint, turn in zip(joints, turns, strict=True)]
         """Joint angles of the FK pose within the limits."""
-        self.path = path = skeleton.path(skeleton.segments[0]) if len(skeleton.segments) == 1 else ()
+        self.path = path = path_of(skeleton.parents, skeleton.segments[0]) if len(skeleton.segments) == 1 else ()
         """The joints that are bent."""
         if not path:
             return
@@ -100,12 +99,19 @@ class Guess:
         ends = list(accumulate(self.lengths))
         self.reach = do.most(ends[-1], 1e-200)
         self.directions = [unit_of(do, way) for way in map(rotate, self.frames, segments)]
-        self._lay_axes()
-        self.arc = arc_of(do, self.chord)
+        sizes = [length / self.reach for length in self.lengths]
+        across, along = rotate(self.frames[0], (1.0, 0.0, 0.0)), rotate(self.frames[0], (0.0, 0.0, 1.0))
+        axes = chain_axes(do, self.directions, sizes, list(zip(across, across, along, strict=True)))
+        points = joints_of(self.directions, sizes)
+        self.line, self.normal = axes.line, axes.normal
+        self.arc = arc_of(do, size_of(do, points[-1]))
+        self.straight = size_of(do, reject(centroid(points, sizes), self.line)) < STRAIGHT
+        if do.any(self.straight):
+            below = range(1, len(path))
+            self.away = roomiest(do, lambda axis: sum(self._room(i, axis) for i in below), self.line, self.normal)
         self.places = [(end - size / 2.0) / self.reach for end, size in zip(ends, self.lengths, strict=True)]
         """Distance along the chain of each bone's middle, as a fraction of its length."""
         self.waves = [do.cos(_TURN * place) for place in self.places]
-        self.room = self._room_of_root(self.normal)
 
     def from_frames(self, frames: list[Nine]) -> Guess:
         """Return the guess for the same chain in a pose in which its bones have other orientations."""
@@ -117,8 +123,13 @@ class Guess:
         """Return the joint angles of the pose bent towards a target; target and pole are relative to the root."""
         if not self.path:
             return self.fk
-        do, line = self.do, self.line
-        normal = self._normal(pole)
+        do, line, normal = self.do, self.line, self.normal
+        if do.any(self.straight):
+            away = self.away
+            if pole is not None:
+                side = cross(unit_of(do, reject(pole, line)), line)
+                away = either(do, size_of(do, side) > 0.5, side, away)
+            normal = either(do, self.straight, away, normal)
         distance = size_of(do, target)
         share = distance / self.reach
         turn = do.most(arc_of(do, share) - self.arc, 0.0)
@@ -131,42 +142,17 @@ class Guess:
         bends = self._bends(normal, line, towards, _BEND * turn)
         world = [multiply(multiply(aim, bend), frame) for bend, frame in zip(bends, self.frames, strict=True)]
         angles = list(self.fk)
-        for i, found in zip(self.path, self._allowed(world), strict=True):
-            angles[i] = found
+        for i, joint, rest, frame in zip(self.path, self.joints, self._rest_frames(world), world, strict=True):
+            # The nearest within the limits, scaled by mobility.
+            wanted, old = nearest_angles(do, joint, multiply(inverse(rest), frame)), self.fk[i]
+            x, z, twist = (b + (a - b) * each for a, b, each in zip(wanted, old, joint.mobility, strict=True))
+            angles[i] = inside(do, joint, x, z, twist)
         return angles
 
     def _rest_frames(self, frames: list[Quaternion]) -> list[Quaternion]:
         """Return the orientations of bones if their joints are at rest, below parents turned as in `frames`."""
         above = zip([STILL, *frames], self.rests, self.is_free, strict=False)
         return [rest if is_free else multiply(frame, rest) for frame, rest, is_free in above]
-
-    def _lay_axes(self) -> None:
-        """Find the line from root to tip, the axis about which joints bend, and the distance between root and tip.
-
-        See `axes.chain_axes` and `guess_of`; the distance is a fraction of the chain's length.
-        """
-        do, root = self.do, self.frames[0]
-        sizes = [length / self.reach for length in self.lengths]
-        across, along = rotate(root, (1.0, 0.0, 0.0)), rotate(root, (0.0, 0.0, 1.0))
-        axes = chain_axes(do, self.directions, sizes, list(zip(across, across, along, strict=True)))
-        joints = joints_of(self.directions, sizes)
-        self.line, self.normal, self.chord = axes.line, axes.normal, size_of(do, joints[-1])
-        self.straight = size_of(do, reject(centroid(joints, sizes), self.line)) < STRAIGHT
-        if do.any(self.straight):
-            below = range(1, len(self.path))
-            self.away = roomiest(do, lambda axis: sum(self._room(i, axis) for i in below), self.line, self.normal)
-
-    def _normal(self, pole: Vector | None) -> Vector:
-        """Return the axis about which joints bend; a straight chain bends towards its pole."""
-        do = self.do
-        if not do.any(self.straight):
-            return self.normal
-        away = self.away
-        if pole is not None:
-            side = cross(unit_of(do, reject(pole, self.line)), self.line)
-            away = either(do, size_of(do, side) > 0.5, side, away)
-        bends: Vector = either(do, self.straight, away, self.normal)
-        return bends
 
     def _room(self, i: int, axis: Vector) -> Number:
         """Return how far a joint can turn about an axis, as the sine of half the angle."""
@@ -186,7 +172,7 @@ class Guess:
             turn: how much to bend.
         """
         do = self.do
-        room = self.room if normal is self.normal else self._room_of_root(normal)
+        room = 2.0 * do.arcsin(do.least(self._room(0, times(normal, -1.0)), 1.0))
         side = cross(line, normal)
         across = reject(towards, line)
         size = size_of(do, across)
@@ -199,20 +185,6 @@ class Guess:
         two = times(normal, turn * _WAVE * do.sqrt(do.most(1.0 - dot(share, share), 0.0)))
         shares = zip(self.places, self.waves, strict=True)
         return [about(do, plus(times(one, place - 0.5), times(two, wave))) for place, wave in shares]
-
-    def _room_of_root(self, normal: Vector) -> Number:
-        """Return how far the root joint can turn to let its chain bend about an axis, in radians."""
-        do = self.do
-        return 2.0 * do.arcsin(do.least(self._room(0, times(normal, -1.0)), 1.0))
-
-    def _allowed(self, world: list[Quaternion]) -> Angles:
-        """Return the joint angles within the limits nearest to bones' orientations, scaled by mobility."""
-        do, found = self.do, []
-        for i, joint, rest_frame, frame in zip(self.path, self.joints, self._rest_frames(world), world, strict=True):
-            wanted, old = nearest_angles(do, joint, multiply(inverse(rest_frame), frame)), self.fk[i]
-            x, z, twist = (b + (a - b) * each for a, b, each in zip(wanted, old, joint.mobility, strict=True))
-            found.append(inside(do, joint, x, z, twist))
-        return found
 
 
 PASSES = 20
@@ -309,16 +281,6 @@ class Passes:
         """Return the largest distance from an effector to its target."""
         return max(norm(minus(*pair)) for pair in zip(pose_of(self.skeleton, angles).ends, self.targets, strict=True))
 
-    def stretched(self, angles: Angles) -> Angles:
-        """Return joint angles with which all bones of a chain turn to its target."""
-        return self.outward(angles, self.targets * len(angles))
-
-    def towards_targets(self, angles: Angles, passes: int) -> Angles:
-        """Return joint angles after passes."""
-        for _ in range(passes):
-            angles = self.outward(angles, self.inward(angles))
-        return angles
-
     def inward(self, angles: Angles) -> list[Vector]:
         """Return where the bones' heads should be, from the tips to the roots; roots stay where they are."""
         pose = pose_of(self.skeleton, angles)
@@ -382,7 +344,7 @@ def _aligned(own: list[Vector], there: list[Vector]) -> Quaternion:
     if min(norm(start), norm(end)) <= MEET:
         return 1.0, 0.0, 0.0, 0.0
     start, end = unit(start), unit(end)
-    turn = between(ONE, start, end, _any_across(start))
+    turn = between(ONE, start, end, partial(_any_across, start))
     if len(own) == 1:
         return turn
     sine = cosine = 0.0

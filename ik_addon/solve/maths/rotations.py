@@ -39,7 +39,7 @@ def stacked(*components: Floats) -> Floats:
 
 def norm(a: Floats) -> Floats:
     """Return the lengths (...) of vectors (3, ...)."""
-    return np.sqrt(dot(a, a))
+    return np.asarray(np.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]))
 
 
 def unit(a: Floats) -> Floats:

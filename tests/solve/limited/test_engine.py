@@ -70,7 +70,7 @@ def system_of(
     if turn is not None:
         objectives.append(Orientation.of(skeleton, 0, tuple(turn.ravel().tolist()), TURN))
     if bend is not None:
-        path, half = skeleton.path(skeleton.segments[0]), bend.angle / 2.0
+        path, half = path_of(skeleton.parents, skeleton.segments[0]), bend.angle / 2.0
         first, target, pole = path.index(bend.bones[0]), objectives[0].target, tuple(bend.pole.tolist())
         objectives.append(Pole(0, path, first, target, pole, (cos(half), sin(half)), bend.masses.tolist(), SIDE))
     return System.of(skeleton, objectives)
@@ -230,7 +230,7 @@ def test_a_chain_stretches_by_one_pass_if_that_is_proven_to_be_best(name: str) -
     forward = rng.normal(size=(60, 3)) + np.array([0.0, 1.0, 0.0])
     for target in unit(forward) * rng.uniform(1.0, 2.0, (60, 1)):
         passes = Passes(system_of(body, target[None], np.ones(1)))
-        error = passes.error(passes.stretched([(0.0, 0.0, 0.0)] * 4))
+        error = passes.error(passes.outward([(0.0, 0.0, 0.0)] * 4, passes.targets * 4))
         if error > np.linalg.norm(target) - 1.0 + 1e-9:
             continue
         certain += 1
