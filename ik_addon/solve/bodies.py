@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .free.reach import Aim, Reach, reachable, status_of
+from .free.reach import Aim, reachable, status_of
 from .limb.limb import KnownLimbs, solve_limbs
 from .limited.crowd import solve_together, suits
 from .limited.descent import State

@@ -365,8 +365,8 @@ class Tree:
     @cached_property
     def pairs(self) -> tuple[Ints, Ints]:
         """All pairs of a joint and one that it carries: the upper joints, and the lower ones."""
-        path = self.skeleton.path
-        found = [(upper, joint) for joint in range(len(self.bones)) for upper in path(joint)[:-1]]
+        above = self.skeleton.parents
+        found = [(upper, joint) for joint in range(len(self.bones)) for upper in path_of(above, joint)[:-1]]
         upper, lower = np.array(found, dtype=np.int64).reshape(-1, 2).T
         return upper, lower
 

@@ -16,7 +16,6 @@ steps, which are written once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -62,27 +61,13 @@ class State(NamedTuple):
     def of(cls, system: System, angles: Angles) -> State:
         """Pose the body and compute its residual."""
         pose = pose_of(system.skeleton, angles)
-        residual = system.residual(pose)
+        residual = [number for objective in system.objectives for number in objective.residual(pose)]
         error = system.skeleton.do.sqrt(sum(part * part for part in residual))
         if system.skeleton.do is ONE:
             return cls(angles, pose, residual, error)
         # One array (..., B) for all joints: it is picked from as fast as one for a single number.
         packed: Callable[[Nested], Nested] = np.array
         return cls(packed(angles), Pose(*map(packed, pose)), packed(residual), error)
-
-
-def descended(system: System, angles: Angles, most: float, pull: float = PULL) -> tuple[State, int]:
-    """Return where further steps bring a body no nearer to its objectives, and how many steps that took.
-
-    Args:
-        system: one body.
-        angles: where to start, inside the limits.
-        most: maximum number of steps.
-        pull: maximum length of the residual that a step aims to remove.
-    """
-    run = begun(State.of(system, angles))
-    run, done = finished(system, run, partial(advanced, pull=pull), 0 if run.best.error <= EXACT else most)
-    return run.best, done
 
 
 def finished(system: System, run: Going, advance: Advance[Going], most: float, done: int = 0) -> tuple[Going, int]:
@@ -110,7 +95,13 @@ def begun(state: State) -> Run:
 
 
 def advanced(system: System, run: Run, pull: float) -> tuple[Run, Number]:
-    """Return a descent after one step, and whether it has come to its end; `pull` see `descended`."""
+    """Return a descent after one step, and whether it has come to its end.
+
+    Args:
+        system: the bodies and their objectives.
+        run: where they are.
+        pull: maximum length of the residual, in chain lengths, that the step aims to remove.
+    """
     do, (now, damping, idle) = system.skeleton.do, run
     patience, gain = (PATIENCE, GAIN) if system.only_places else THOROUGH
     share = do.least(1.0, pull / do.most(now.error, 1e-30))

@@ -206,7 +206,10 @@ def equation_of(
     second = b, e, h, y * h - z * e, z * b - x * h, x * e - y * b, u, v, w
     u, v, w = j * a + k * d + m * g, n * a + o * d + p * g, q * a + r * d + s * g
     first = a, d, g, y * g - z * d, z * a - x * g, x * d - y * a, u, v, w
-    one, two, both = swing_curvature(do, angle[0], angle[1], bend)
+    # The axes of a swing change with it.
+    p, q = angle[0], angle[1]
+    rest, half = do.most(1.0 - p * p - q * q, STEEPEST_SQUARE), 0.5 * (p * bend[0] + q * bend[1])
+    one, two, both = half * (1.0 + p * p / rest), half * (1.0 + q * q / rest), half * (p * q / rest)
     on_first = across + first_x * first_x * one + first_z * first_z * two + 2.0 * first_x * first_z * both + share
     twist_second, twist_first = _said(twist, second), _said(twist, first)
     second_first = 0.5 * _said(second, first) + both * (is_first & is_second)
@@ -224,22 +227,6 @@ def _said(one: Column, other: Column) -> Number:
     a, b, c, _, _, _, d, e, f = one
     x, y, z, _, _, _, u, v, w = other
     return d * x + e * y + f * z - (u * a + v * b + w * c)
-
-
-def swing_curvature(do: Numbers, x: Number, z: Number, slope: Vector) -> Vector:
-    """Return what a swing adds to the curvature of a cost as its axes change with it, in the units of `Pose.axes`.
-
-    For its first coordinate, for its second, and between the two.
-
-    Args:
-        do: floats or arrays.
-        x: first coordinate of the swing.
-        z: the second.
-        slope: the slope of the cost.
-    """
-    rest = do.most(1.0 - x * x - z * z, STEEPEST_SQUARE)
-    share = 0.5 * (x * slope[0] + z * slope[1])
-    return share * (1.0 + x * x / rest), share * (1.0 + z * z / rest), share * (x * z / rest)
 
 
 class _Equations(NamedTuple):
@@ -316,10 +303,12 @@ def _solved(
     forms: list[Form | None] = [None] * len(joints)
     ranks, stiffness = [], 0.0
     for objective, own in zip(system.objectives, system.split(kept), strict=True):
-        objective.stiffen(forms, pose, own)
         stiffness += objective.factor**2
         if isinstance(objective, Pole):
             ranks += objective.ranks(pose, own)
+        else:
+            form = forms[objective.bone] = forms[objective.bone] or NOTHING[:]
+            objective.stiffen(form, pose, own)
     least = STEEP / stiffness if least is None else least
     equations = _Equations(system.skeleton, pose, joints, forms)
     if not ranks:
@@ -327,7 +316,9 @@ def _solved(
     rows, factors = [], [factor for factor, _ in ranks]
     for _, pulls in ranks:
         moments = map(moment_of, couplings_of(system.skeleton, pose, pulls))
-        rows.append([_row(*each) for each in zip(joints, moments, strict=True)])
+        # The forces of each joint's unknowns.
+        each = zip(joints, moments, strict=True)
+        rows.append([tuple(dot(column, moment) for column in joint.columns) for joint, moment in each])
     found = equations.with_rows(rows, factors, None, MARGIN * damping)
     if found is not None:
         found = equations.with_rows(rows, factors, None, damping)
@@ -336,12 +327,6 @@ def _solved(
         found = equations.with_rows([rows[i] for i in some], [factors[i] for i in some], least, damping)
     assert found is not None
     return found
-
-
-def _row(equation: Equation, moment: Vector) -> Vector:
-    """Return the row of forces with a moment about a joint's head, for the unknowns of the joint."""
-    a, b, c = (dot(column, moment) for column in equation.columns)
-    return a, b, c
 
 
 SAME = 2e-4

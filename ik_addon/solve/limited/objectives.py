@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..maths.numbers import Number
-from ..maths.sweep import NOTHING, Form, Six, add_place
+from ..maths.sweep import Form, Six, add_place
 from ..maths.turns import Quaternion, rotate
 from ..maths.vectors import Vector, cross, dot, minus, norm, over, plus, reject, times, unit
 from ..problem import Floats, path_of
@@ -140,9 +140,9 @@ class Place(NamedTuple):
         """Return what remains of a residual after twists of the bones, to first order."""
         return minus(residual, times(moved(twists[self.bone], pose.ends[self.effector]), self.factor))
 
-    def stiffen(self, forms: list[Form | None], pose: Pose, _residual: Sequence[float]) -> None:
-        """Add how the force changes as the effector moves."""
-        add_place(_form_of(forms, self.bone), pose.ends[self.effector], (0.0, 0.0, 0.0), self.factor**2)
+    def stiffen(self, form: Form, pose: Pose, _residual: Sequence[float]) -> None:
+        """Add to its bone how the force changes as the effector moves."""
+        add_place(form, pose.ends[self.effector], (0.0, 0.0, 0.0), self.factor**2)
 
 
 class Orientation(NamedTuple):
@@ -199,14 +199,14 @@ class Orientation(NamedTuple):
         u, v, w, _, _, _ = twists[self.bone]
         return minus(residual, times((u, v, w), self.factor))
 
-    def stiffen(self, forms: list[Form | None], _pose: Pose, residual: Sequence[float]) -> None:
+    def stiffen(self, form: Form, _pose: Pose, residual: Sequence[float]) -> None:
         """Add how the torque changes as the bone turns: less about other axes than that of the residual."""
         x, y, z = residual
         size = norm((x, y, z))
         half = size / self.factor / 2.0
         less = 1.0 if half < 1e-4 else half * cos(half) / sin(half)
         u, v, w = over((x, y, z), max(size, 1e-200))
-        form, square = _form_of(forms, self.bone), self.factor**2
+        square = self.factor**2
         less, more = less * square, (1.0 - less) * square
         form[0] += less + more * u * u
         form[1] += more * u * v
@@ -288,11 +288,11 @@ class Pole(NamedTuple):
         way = sum(dot(weight, moved(twists[bone], point)) for bone, point, weight in weights)
         return (residual[0] - self.factor * way,)
 
-    def stiffen(self, _forms: list[Form | None], _pose: Pose, _residual: Sequence[float]) -> None:
-        """Add nothing: what the centroid feels depends on all joints at once, see `ranks`."""
-
     def ranks(self, pose: Pose, residual: Sequence[float]) -> list[tuple[float, Pulls]]:
-        """Return the part of the curvature that is a sum of squares: factors, and the pulls that give their rows."""
+        """Return the part of the curvature that is a sum of squares: factors, and the pulls that give their rows.
+
+        What the centroid feels depends on all joints at once, so no form of a single bone tells it.
+        """
         lies, square = self._lying(pose), self.factor**2
         found = [(square, Pulls(self._weights(pose, lies, lies.along), []))]
         if abs(lies.off) > CLEAR:
@@ -358,13 +358,6 @@ def moved(twist: Six, point: Vector) -> Vector:
     return p + v * z - w * y, q + w * x - u * z, r + u * y - v * x
 
 
-def _form_of(forms: list[Form | None], bone: int) -> Form:
-    form = forms[bone]
-    if form is None:
-        form = forms[bone] = NOTHING[:]
-    return form
-
-
 def masses_of(joints: Floats) -> Floats:
     """Return the weight (k, B) of each joint (3, k, B) of a branch in the centroid of its curve."""
     steps = joints[:, 1:] - joints[:, :-1]
@@ -398,10 +391,6 @@ class System(NamedTuple):
             size += objective.size
         return cls(skeleton, objectives, equations, size)
 
-    def residual(self, pose: Pose) -> list[Number]:
-        """Return the residuals of all objectives, one after the other."""
-        return [number for objective in self.objectives for number in objective.residual(pose)]
-
     def rows(self, pose: Pose) -> Rows:
         """Return for each joint the rows of the Jacobian for its `equations`, scaled by mobility."""
         if len(self.objectives) == 1 and len(self.objectives[0].path) == len(self.equations):
@@ -431,11 +420,6 @@ class System(NamedTuple):
         """Return what remains of a residual after twists of the bones, to first order."""
         parts = zip(self.objectives, self.split(residual), strict=True)
         return [number for objective, own in parts for number in objective.left(pose, own, twists)]
-
-    def distance(self, residual: list[float]) -> float:
-        """Return the norm of the residuals of places."""
-        places = sum(isinstance(objective, Place) for objective in self.objectives)
-        return sqrt(sum(part * part for part in residual[: 3 * places]))
 
     @property
     def places(self) -> System:

@@ -23,14 +23,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import acos, asin, atan2, cos, inf, pi, sin, sqrt
 from typing import NamedTuple
 
-from ..maths.numbers import Nested, Numbers
+from ..maths.numbers import Nested
 from ..maths.vectors import Vector, dot, minus, norm, over, unit
 from ..problem import path_of
-from .descent import EXACT, PULL, State, descended
+from . import descent
+from .descent import EXACT, PULL, State, finished
 from .newton import SAME, STILL, Anchor, away_from, polished
 from .objectives import Orientation, Place, System
 from .skeleton import Angles, Body, Skeleton, pose_of
@@ -49,8 +50,8 @@ AWAY = 8
 _POLISH = 40
 """Maximum Newton steps to come as near as possible."""
 _BRIEF, _LONGER, _PULL = 3, 8, 1.0
-"""Maximum steps of other descents, of chains and of trees, and their pull, see `descended`: they need not stay near any
-pose."""
+"""Maximum steps of other descents, of chains and of trees, and their pull, see `descent.advanced`: they need not stay
+near any pose."""
 _STILL = 1e-3
 """Radians: once Newton's steps are this short, it is clear how near such a descent can come."""
 _ROUNDS = (0, 4, 4, 20), (4, 16, 6, 20), (4, 32, 28, _POLISH)
@@ -102,7 +103,7 @@ class Ask(NamedTuple):
     most: int
     """Maximum number of steps."""
     pull: float | None = None
-    """See `descended`; None: a run of Newton's method."""
+    """See `descent.advanced`; None: a run of Newton's method."""
     still: float = STILL
     """See `polished`."""
     anchor: Anchor | None = None
@@ -149,11 +150,14 @@ class Search:
     def found(self, ask: Ask) -> Found:
         """Do what a search asks for."""
         system = self.system_for(ask)
-        if ask.pull is not None:
-            state, steps = descended(system, ask.angles, ask.most, ask.pull)
-            return state.angles, state.error, steps
-        state, steps = polished(system, ask.angles, ask.most, ask.still, ask.anchor, ask.known)
-        return state.angles, system.distance(state.residual), steps
+        if ask.pull is None:
+            state, steps = polished(system, ask.angles, ask.most, ask.still, ask.anchor, ask.known)
+            places = sum(isinstance(objective, Place) for objective in system.objectives)
+            return state.angles, sqrt(sum(part * part for part in state.residual[: 3 * places])), steps
+        run = descent.begun(State.of(system, ask.angles))
+        most = 0 if run.best.error <= EXACT else ask.most
+        run, steps = finished(system, run, partial(descent.advanced, pull=ask.pull), most)
+        return run.best.angles, run.best.error, steps
 
     def system_for(self, ask: Ask) -> System:
         """Return the body and the goals that count."""
@@ -174,9 +178,9 @@ class Search:
 
     def first(self, near: Angles) -> Searching:
         """Make one descent from a pose, and another one to places alone if it does not arrive."""
-        angles, error, steps = yield from self._descent(near, TOGETHER)
+        [(angles, error, steps)] = yield [self._ask(near, TOGETHER)]
         if error > ARRIVED and not self.only_places:
-            angles, error, more = yield from self._descent(angles, _BRIEF, is_whole=False)
+            [(angles, error, more)] = yield [self._ask(angles, _BRIEF, is_whole=False)]
             steps += more
         return angles, steps
 
@@ -201,7 +205,7 @@ class Search:
             angles, error, more, is_elsewhere = yield from self._restarted(angles, error)
             steps += more
             if is_elsewhere:
-                angles, error, more = yield from _one(Ask(angles, _POLISH, is_whole=False))
+                [(angles, error, more)] = yield [Ask(angles, _POLISH, is_whole=False)]
                 steps += more
         if error > ARRIVED:
             objectives = self.system.objectives
@@ -211,10 +215,10 @@ class Search:
         elif not self.only_places and State.of(self.system, angles).error > ARRIVED:
             found, more = yield from self._settled(angles, 1.0, _MEETING)
             # The FK pose keeps poles and orientations that can be met from being met exactly.
-            found, _, extra = yield from _one(Ask(found, _POLISH, light=_MEETING[-1][0]))
+            [(found, _, extra)] = yield [Ask(found, _POLISH, light=_MEETING[-1][0])]
             steps += extra
             for is_whole in (True, False):
-                there, error, extra = yield from self._descent(found, TOGETHER, is_whole=is_whole)
+                [(there, error, extra)] = yield [self._ask(found, TOGETHER, is_whole=is_whole)]
                 steps, more = steps + more + extra, 0
                 if error <= ARRIVED:
                     return there, steps
@@ -231,48 +235,41 @@ class Search:
         That a chain misses by no more than its target is too far proves that no pose is nearer. If a joint is held back
         by its limits, these may prove it as well.
         """
-        passes = Passes(self.system)
-        if not self.body.is_serial:
-            if not self.only_places:
-                return None
-            angles = self.fk
+        if not (self.body.is_serial or self.only_places):
+            return None
+        passes, angles, steps = Passes(self.system), self.fk, 0
+        if self.body.is_serial:
+            # All bones turn to the one target.
+            angles = passes.outward(angles, passes.targets * len(angles))
+        else:
             for _ in range(_PASSES):
                 angles = passes.outward(angles, passes.inward(angles))
-            return (yield from self._settled(angles, self._missed(angles), _STAGES[-1:]))
-        # All bones turn to the target.
-        angles = passes.outward(self.fk, passes.targets * len(self.fk))
-        error, steps = self._missed(angles), 0
+        error = State.of(self.places, angles).error
         is_turned = any(isinstance(each, Orientation) for each in self.system.objectives)
-        if error > self.lacks[0] + _CERTAIN:
+        if self.body.is_serial and error > self.lacks[0] + _CERTAIN:
             if is_turned:
                 # An orientation may be half a turn away, from where rounding would say which way to turn.
                 return None
-            angles, error, steps = yield from _one(Ask(angles, _POLISH, is_whole=False))
+            [(angles, error, steps)] = yield [Ask(angles, _POLISH, is_whole=False)]
             if not self._is_best(angles, error):
                 return None
         angles, more = yield from self._settled(angles, error, _STAGES[-2 if is_turned else -1 :])
         return angles, steps + more
 
-    def _missed(self, angles: Angles) -> float:
-        error: float = State.of(self.places, angles).error
-        return error
-
     def _approached(self, start: Angles) -> Searching:
-        """Make an attempt; if that of a chain does not arrive, polish it by Newton's method."""
-        angles, error, steps = yield from self._attempt(start)
+        """Go to places, orientations and poles together, then to places alone, keeping what it can of the others.
+
+        If a chain does not arrive, Newton's method goes on from there.
+        """
+        most = AWAY if self.is_far else STEPS if self.only_places else TOGETHER
+        [(angles, error, steps)] = yield [self._ask(start, most)]
+        if error > EXACT and not self.only_places:
+            [(angles, error, more)] = yield [self._ask(angles, self.iterations, is_whole=False)]
+            steps += more
         if error > ARRIVED and self.body.is_serial:
-            angles, error, more = yield from _one(Ask(angles, _POLISH, is_whole=False))
+            [(angles, error, more)] = yield [Ask(angles, _POLISH, is_whole=False)]
             steps += more
         return angles, error, steps
-
-    def _attempt(self, start: Angles) -> Searching:
-        """Go to places, orientations and poles together, then to places alone, keeping what it can of the others."""
-        most = AWAY if self.is_far else STEPS if self.only_places else TOGETHER
-        angles, error, steps = yield from self._descent(start, most)
-        if self.only_places or error <= EXACT:
-            return angles, error, steps
-        angles, error, more = yield from self._descent(angles, self.iterations, is_whole=False)
-        return angles, error, steps + more
 
     def _restarted(self, angles: Angles, error: float) -> Searching:
         """Look for a better pose; return it, its residual, the steps taken, and whether it is another one."""
@@ -302,7 +299,7 @@ class Search:
                 early, there, steps, _ = self._taken(found, steps + max(used for _, _, used in found[-count:]))
                 if there <= ARRIVED:
                     return early, there, steps, True
-        angles, error, more = yield from _one(Ask(angles, _POLISH, is_whole=False))
+        [(angles, error, more)] = yield [Ask(angles, _POLISH, is_whole=False)]
         steps += more
         if self.is_far or error <= ARRIVED or self._is_best(angles, error):
             return angles, error, steps, False
@@ -333,9 +330,10 @@ class Search:
         """Whether the limits alone prove that no pose of a chain comes nearer to its target."""
         place = self.system.objectives[0]
         assert isinstance(place, Place)
-        end = pose_of(self.system.skeleton, angles).ends[0]
+        missed = minus(place.target, pose_of(self.system.skeleton, angles).ends[0])
         # A pose that arrives is better than one that nearly does.
-        return is_nearest(self.body, self.member, place.target, end, SAME if error > SAME else ARRIVED)
+        least = norm(missed) - (SAME if error > SAME else ARRIVED)
+        return any(bound >= least for bound in bounds(self.body, self.member, place.target, unit(missed), least))
 
     def _from_table(self, number: int, count: int) -> Searching:
         """Return where brief descents to places from poses of the table end."""
@@ -349,20 +347,13 @@ class Search:
             light = share * size
             anchor = Anchor(self.fk, light if self.only_places else last * light)
             ask = Ask(angles, _SETTLE, still=still, anchor=anchor, light=light, is_straight=True)
-            angles, _, more = yield from _one(ask)
+            [(angles, _, more)] = yield [ask]
             steps += more
         return angles, steps
 
-    def _descent(self, start: Angles, most: int, *, is_whole: bool = True) -> Searching:
-        return (yield from _one(self._ask(start, most, is_whole=is_whole)))
-
     def _ask(self, start: Angles, most: int, pull: float = PULL, *, is_whole: bool = True) -> Ask:
+        """Return what asks for a descent."""
         return Ask(start, min(most, self.iterations), pull, is_whole=is_whole)
-
-
-def _one(ask: Ask) -> Searching:
-    (found,) = yield [ask]
-    return found
 
 
 def _further(before: Found, after: Found) -> Found:
@@ -374,15 +365,12 @@ def straightened(skeleton: Skeleton) -> Skeleton:
 
     Then the twist of such a bone has no effect at all, instead of a tiny one.
     """
-    do = skeleton.do
-    bones = [bone._replace(head=_on_axis(do, bone.head)) for bone in skeleton.bones]
-    return skeleton._replace(bones=bones, ends=[_on_axis(do, end) for end in skeleton.ends])
-
-
-def _on_axis(do: Numbers, point: Vector) -> Vector:
-    x, y, z = point
-    near = do.most(abs(x), abs(z)) < HAIR * abs(y)
-    return do.where(near, 0.0, x), y, do.where(near, 0.0, z)
+    do, points = skeleton.do, []
+    for x, y, z in (*(bone.head for bone in skeleton.bones), *skeleton.ends):
+        near = do.most(abs(x), abs(z)) < HAIR * abs(y)
+        points.append((do.where(near, 0.0, x), y, do.where(near, 0.0, z)))
+    bones = [bone._replace(head=head) for bone, head in zip(skeleton.bones, points, strict=False)]
+    return skeleton._replace(bones=bones, ends=points[len(bones) :])
 
 
 def nearest_to_fk(tried: Sequence[Angles], errors: Sequence[float], fk: Angles) -> int:
@@ -410,21 +398,6 @@ def nearest_to_fk(tried: Sequence[Angles], errors: Sequence[float], fk: Angles) 
 
 WAYS = 4
 """Number of directions from which the farthest place of a joint is approached."""
-
-
-def is_nearest(body: Body, member: int, target: Vector, end: Vector, margin: float) -> bool:
-    """Return whether limits prove that no pose of a body ends nearer to its target than one that ends at `end`.
-
-    Args:
-        body: bodies.
-        member: which of them.
-        target: relative to the root, as all places.
-        end: where the pose ends.
-        margin: by how much another pose may be nearer after all.
-    """
-    error = norm(minus(target, end))
-    least, towards = error - margin, unit(minus(target, end))
-    return any(bound >= least for bound in bounds(body, member, target, towards, least))
 
 
 def bounds(body: Body, member: int, target: Vector, towards: Vector, least: float) -> Iterator[float]:
