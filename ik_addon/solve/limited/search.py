@@ -240,7 +240,7 @@ class Search:
         passes, angles, steps = Passes(self.system), self.fk, 0
         if self.body.is_serial:
             # All bones turn to the one target.
-            angles = passes.outward(angles, passes.targets * len(angles))
+            angles = passes.outward(angles, passes.targets * (len(angles) + 1))
         else:
             for _ in range(_PASSES):
                 angles = passes.outward(angles, passes.inward(angles))

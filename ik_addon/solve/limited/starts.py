@@ -245,9 +245,8 @@ def _unfolded(system: System, guess: Guess, pole: Vector | None) -> Angles:
 class _Point(NamedTuple):
     """A point that a bone carries: the head of another bone, or an effector."""
 
-    bone: int
-    """The other bone; -1 for an effector."""
-    effector: int
+    number: int
+    """Of the other bone, or of the effector, counted on from the last bone."""
     offset: Vector
     """From the carrying bone's head, in that bone's axes."""
     weight: float
@@ -268,24 +267,24 @@ class Passes:
             if isinstance(objective, Place):
                 weight, e = objective.factor**2, objective.effector
                 self.targets.append(objective.target)
-                self.carried[objective.bone].append(_Point(-1, e, skeleton.ends[e], weight))
+                self.carried[objective.bone].append(_Point(len(weights) + e, skeleton.ends[e], weight))
                 for bone in objective.path:
                     weights[bone] += weight
             elif isinstance(objective, Orientation):
                 self.fixed[objective.bone] = quaternion_of(objective.rotation)
         for bone, (parent, weight) in enumerate(zip(skeleton.parents, weights, strict=True)):
             if parent >= 0 and weight > 0.0:
-                self.carried[parent].append(_Point(bone, -1, skeleton.bones[bone].head, weight))
+                self.carried[parent].append(_Point(bone, skeleton.bones[bone].head, weight))
 
     def error(self, angles: Angles) -> float:
         """Return the largest distance from an effector to its target."""
         return max(norm(minus(*pair)) for pair in zip(pose_of(self.skeleton, angles).ends, self.targets, strict=True))
 
     def inward(self, angles: Angles) -> list[Vector]:
-        """Return where the bones' heads should be, from the tips to the roots; roots stay where they are."""
+        """Return where heads and effectors should be, from the tips to the roots; roots stay where they are."""
         pose = pose_of(self.skeleton, angles)
-        wanted = list(pose.points)
-        for i in range(len(wanted) - 1, -1, -1):
+        wanted = [*pose.points, *self.targets]
+        for i in range(len(angles) - 1, -1, -1):
             points = self.carried[i]
             if self.skeleton.parents[i] < 0 or not points:
                 continue
@@ -310,12 +309,9 @@ class Passes:
             turns.append(multiply(rest, turn_of(ONE, found[i])))
         return found
 
-    def _goal(self, point: _Point, wanted: Sequence[Vector]) -> Vector:
-        return self.targets[point.effector] if point.bone < 0 else wanted[point.bone]
-
     def _proposed(self, bone: int, turn: Quaternion, head: Vector, point: _Point, wanted: Sequence[Vector]) -> Vector:
         """Return where the head of a bone should be for one of the points that it carries."""
-        goal = self._goal(point, wanted)
+        goal = wanted[point.number]
         if bone in self.fixed:
             return minus(goal, rotate(self.fixed[bone], point.offset))
         way = minus(goal, head)
@@ -333,7 +329,7 @@ class Passes:
             return nearest_angles(ONE, joint, multiply(back, self.fixed[bone]))
         twisted = turn_of(ONE, (0.0, 0.0, twist))
         own = [times(rotate(twisted, point.offset), point.weight) for point in points]
-        goals = [minus(self._goal(point, wanted), head) for point in points]
+        goals = [minus(wanted[point.number], head) for point in points]
         there = [times(rotate(back, goal), point.weight) for goal, point in zip(goals, points, strict=True)]
         return nearest_angles(ONE, joint, multiply(_aligned(own, there), twisted))
 
