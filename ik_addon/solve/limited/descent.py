@@ -16,6 +16,8 @@ steps, which are written once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain, groupby
+from operator import itemgetter, mul
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -67,7 +69,7 @@ class State(NamedTuple):
             return cls(angles, pose, residual, error)
         # One array (..., B) for all joints: it is picked from as fast as one for a single number.
         packed: Callable[[Nested], Nested] = np.array
-        return cls(packed(angles), Pose(*map(packed, pose)), packed(residual), error)
+        return cls(packed(angles), Pose(*map(packed, pose[:4]), {}), packed(residual), error)
 
 
 def finished(system: System, run: Going, advance: Advance[Going], most: float, done: int = 0) -> tuple[Going, int]:
@@ -190,11 +192,13 @@ def _three(rows: Rows, wanted: list[Number], damping: Number) -> Vector:
 def _square(system: System, rows: Rows, damping: float) -> list[list[float]]:
     """Return the lower half of the product of the Jacobian with itself, damped."""
     matrix = [[0.0] * number + [damping] for number in range(system.size)]
-    for own, lot in zip(system.equations, rows, strict=True):
-        for i, (number, (x, y, z)) in enumerate(zip(own, lot, strict=True)):
+    for own, group in groupby(zip(system.equations, rows, strict=True), key=itemgetter(0)):
+        # Rows of all joints that affect the same equations, end to end.
+        lots = [list(chain.from_iterable(parts)) for parts in zip(*(lot for _, lot in group), strict=True)]
+        for i, (number, lot) in enumerate(zip(own, lots, strict=True)):
             row = matrix[number]
-            for other, (a, b, c) in zip(own[: i + 1], lot, strict=False):
-                row[other] += x * a + y * b + z * c
+            for other, another in zip(own[: i + 1], lots, strict=False):
+                row[other] += sum(map(mul, lot, another))
     return matrix
 
 

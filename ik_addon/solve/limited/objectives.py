@@ -19,7 +19,7 @@ import numpy as np
 from ..maths.numbers import Number
 from ..maths.sweep import Form, Six, add_place
 from ..maths.turns import Quaternion, rotate
-from ..maths.vectors import Vector, cross, dot, minus, norm, over, plus, reject, times, unit
+from ..maths.vectors import ZERO, Vector, cross, dot, minus, norm, over, plus, reject, times, unit
 from ..problem import Floats, path_of
 from .skeleton import Nine, Pose, Skeleton
 
@@ -318,6 +318,9 @@ class Pole(NamedTuple):
 
     def _lying(self, pose: Pose) -> _Lying:
         """Return where a branch lies about its line; where the pole is on it, the branch is not off its side."""
+        if self.effector in pose.known:
+            known: _Lying = pose.known[self.effector]
+            return known
         points = [*(pose.points[bone] for bone in self.path[self.first :]), pose.ends[self.effector]]
         root = points[0]
         to_target, towards = minus(self.target, root), minus(self.pole, root)
@@ -339,13 +342,15 @@ class Pole(NamedTuple):
             lying = over(lying, size)
         else:
             lying = side
-        found = cross(line, lying), lying, angle, size * angle
-        if self.first == 0:
-            return _Lying(*found, 0.0, (0.0, 0.0, 0.0))
-        reach = dot(line, to_target)
-        reach = reach if reach > CLEAR else inf
-        share = size / apart * (1.0 - dot(line, towards) / reach) if apart > CLEAR else 0.0
-        return _Lying(*found, dot(line, centroid) / reach, times(cross(line, across), share))
+        height, sideways = 0.0, ZERO
+        if self.first:
+            reach = dot(line, to_target)
+            reach = reach if reach > CLEAR else inf
+            share = size / apart * (1.0 - dot(line, towards) / reach) if apart > CLEAR else 0.0
+            height, sideways = dot(line, centroid) / reach, times(cross(line, across), share)
+        found = _Lying(cross(line, lying), lying, angle, size * angle, height, sideways)
+        pose.known[self.effector] = found
+        return found
 
 
 Objective = Place | Orientation | Pole

@@ -74,6 +74,8 @@ class Pose(NamedTuple):
     axes: list[Nine]
     """The axes about which each bone turns as its joint's angles change: three columns. The angles are the twist and
     twice the coordinates of the swing: a small change turns a bone by as many radians."""
+    known: dict[int, Nested]
+    """What poles found out about it, by effector."""
 
 
 class Skeleton(NamedTuple):
@@ -132,7 +134,7 @@ def pose_of(skeleton: Skeleton, angles: Angles) -> Pose:
     for bone, (u, v, w) in zip(skeleton.segments, tips, strict=True):
         (j, k, m, n, o, p, q, r, s), (px, py, pz) = frames[bone], points[bone]
         ends.append((px + (j * u + k * v + m * w), py + (n * u + o * v + p * w), pz + (q * u + r * v + s * w)))
-    return Pose(frames, points, ends, axes)
+    return Pose(frames, points, ends, axes, {})
 
 
 def inside(do: Numbers, joint: Joint, x: Number, z: Number, twist: Number) -> Vector:
