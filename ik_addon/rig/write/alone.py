@@ -254,13 +254,16 @@ class LoneInFK:
             start = self._turned_to_side(self._problem, aim) if self._begins_on_side else None
             found = self._alone.solved(self._problem, (aim,), is_first_attempt=hurried, turns=start)
             return self._output(aim, found.frames, found, found.at_limit)
-        rows = list(map(transposed, self.frames))
-        free = Chain.of(ONE, self.joints, rows, aim, self.bend_side, self.folds)
-        settings = self.whole.settings
-        solver = next(solver for solver, suits in free.kinds(settings.solver, True) if suits)
-        bent = free.solved(settings, solver)
+        bent = self._without_limits(aim)
         frames = list(map(back_product, bent.turns, self.frames))  # the rows of a turn are the columns of its inverse
         return self._output(aim, frames, bent, [False] * len(frames))
+
+    def _without_limits(self, aim: Aim) -> Bent:
+        """Return the solution of the chain for a place, as if its joints were free."""
+        settings, rows = self.whole.settings, list(map(transposed, self.frames))
+        free = Chain.of(ONE, self.joints, rows, aim, self.bend_side, self.folds)
+        solver = next(solver for solver, suits in free.kinds(settings.solver, True) if suits)
+        return free.solved(settings, solver)
 
     @cached_property
     def _member(self) -> Member | None:
@@ -291,16 +294,15 @@ class LoneInFK:
 
     def _turned_to_side(self, problem: Problem, aim: Aim) -> Floats:
         """Return the rotations (n, 3, 3) from FK with which the chain, bent to its side, reaches without its limits."""
-        pole, rotation = (None if part is None else np.array([part]) for part in (aim.pole, aim.rotation))
-        goal = Goal(
-            np.array([aim.target]),
-            pole,
-            np.array([aim.pole_angle]),
-            None if rotation is None else rotation.swapaxes(1, 2),
-        )
+        found: Floats
+        if aim.rotation is None:
+            found = np.array(self._without_limits(aim).turns).swapaxes(1, 2)
+            return found
+        pole, rotation = None if aim.pole is None else np.array([aim.pole]), np.array([aim.rotation]).swapaxes(1, 2)
+        goal = Goal(np.array([aim.target]), pole, np.array([aim.pole_angle]), rotation)
         softness, push_limit, tolerance = (np.array([part]) for part in (aim.softness, aim.push_limit, aim.tolerance))
         own = replace(problem, goal=goal, softness=softness, push_limit=push_limit, tolerance=tolerance)
-        found: Floats = free_pose(own, solve)[0]
+        found = free_pose(own, solve)[0]
         return found
 
     @cached_property
