@@ -69,7 +69,7 @@ class State(NamedTuple):
             return cls(angles, pose, residual, error)
         # One array (..., B) for all joints: it is picked from as fast as one for a single number.
         packed: Callable[[Nested], Nested] = np.array
-        return cls(packed(angles), Pose(*map(packed, pose[:4]), {}), packed(residual), error)
+        return cls(packed(angles), Pose._make([*map(packed, pose[:4]), {}]), packed(residual), error)
 
 
 def finished(system: System, run: Going, advance: Advance[Going], most: float, done: int = 0) -> tuple[Going, int]:
