@@ -296,7 +296,7 @@ class LoneInFK:
         """Return the rotations (n, 3, 3) from FK with which the chain, bent to its side, reaches without its limits."""
         found: Floats
         if aim.rotation is None:
-            found = np.array(self._without_limits(aim).turns).swapaxes(1, 2)
+            found = np.array(self._without_limits(aim).turns)
             return found
         pole, rotation = None if aim.pole is None else np.array([aim.pole]), np.array([aim.rotation]).swapaxes(1, 2)
         goal = Goal(np.array([aim.target]), pole, np.array([aim.pole_angle]), rotation)
