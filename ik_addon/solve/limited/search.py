@@ -161,7 +161,7 @@ class Search:
 
     def system_for(self, ask: Ask) -> System:
         """Return the body and the goals that count."""
-        system = self.system if ask.is_whole else self.places
+        system = self.system if ask.is_whole else self.system.places
         if ask.light != 1.0 and not self.only_places:
             system = system.lighter(ask.light)
         return system._replace(skeleton=straightened(system.skeleton)) if ask.is_straight else system
@@ -170,11 +170,6 @@ class Search:
     def system(self) -> System:
         """The body and its goals."""
         return self.lay_out()
-
-    @cached_property
-    def places(self) -> System:
-        """The same without orientations and poles."""
-        return self.system.places
 
     def first(self, near: Angles) -> Searching:
         """Make one descent from a pose, and another one to places alone if it does not arrive."""
@@ -244,7 +239,7 @@ class Search:
         else:
             for _ in range(_PASSES):
                 angles = passes.outward(angles, passes.inward(angles))
-        error = State.of(self.places, angles).error
+        error = State.of(self.system.places, angles).error
         is_turned = any(isinstance(each, Orientation) for each in self.system.objectives)
         if self.body.is_serial and error > self.lacks[0] + _CERTAIN:
             if is_turned:
