@@ -107,15 +107,28 @@ def write(ob: Object, bones: Ints, rows: Row, current: Row | None = None) -> boo
     pose_bones = ob.pose.bones
     changed = [name for name, columns in FIELDS.items() if different[:, columns].any()]
     for name in changed:
-        values = _of_all(ob, len(pose_bones), name)
-        values[bones] = rows[:, FIELDS[name]]
-        pose_bones.foreach_set(name, values.ravel())
+        put(ob, bones, name, rows)
         if ob.override_library is not None and ob.override_library.is_system_override:
             # Blender silently ignores bulk assignments there.
-            for bone, value in zip(bones.tolist(), values[bones].tolist(), strict=True):
+            for bone, value in zip(bones.tolist(), rows[:, FIELDS[name]].tolist(), strict=True):
                 setattr(pose_bones[bone], name, value)
     tag(ob, int(bones[0]), changed[-1])
     return True
+
+
+def put(ob: Object, bones: Ints, name: str, rows: Row, names: Sequence[str] | None = None) -> None:
+    """Set a field of the bones with these indices from rows (len(bones), 17), without notifying Blender.
+
+    `names` as in `read`.
+    """
+    count = len(ob.pose.bones if names is None else names)
+    if MANY * len(bones) < count:
+        for bone, row in zip(_some(ob, bones, names), rows, strict=True):
+            bone.path_resolve(name, False).foreach_set(row[FIELDS[name]])
+    else:
+        values = _of_all(ob, count, name)
+        values[bones] = rows[:, FIELDS[name]]
+        ob.pose.bones.foreach_set(name, values.ravel())
 
 
 def tag(ob: Object, bone: int, name: str = "location") -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from bpy.app.handlers import persistent
 
 from ..core import chain_settings, channels, compat, fk_keys, fk_store, hooks, settings, stamps
-from ..core.hooks import others_follow_frames
+from ..core.hooks import others_follow_frames, others_handle_frames
 from ..core.settings import chain_of, note_layout, object_of
 from ..rig.plan import chain
 from ..rig.plan.presence import Layer, Presence, are_related_anew
@@ -42,10 +42,11 @@ def _frame_change_pre(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | 
         return
     registry.is_changing = True
     graphs = [layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None]
-    is_edited = not _is_played() and any(map(_is_tagged, graphs))
+    is_tagged = not graphs or any(map(_is_tagged, graphs))
+    is_edited = is_tagged and not _is_played()
     # Objects that share an older armature's data and are new are found after the frame.
     for ob in unpaused(scene):
-        guarded_rig(_before_frame, ob, scene, graphs, is_edited)
+        guarded_rig(_before_frame, ob, scene, graphs if is_tagged or others_handle_frames() else None, is_edited)
 
 
 def _is_tagged(depsgraph: bpy.types.Depsgraph) -> bool:
@@ -55,11 +56,11 @@ def _is_tagged(depsgraph: bpy.types.Depsgraph) -> bool:
 
 
 def _before_frame(
-    ob: bpy.types.Object, rig: Rig, scene: bpy.types.Scene, graphs: list[bpy.types.Depsgraph], is_edited: bool
+    ob: bpy.types.Object, rig: Rig, scene: bpy.types.Scene, graphs: list[bpy.types.Depsgraph] | None, is_edited: bool
 ) -> None:
     """Before Blender evaluates a frame, take edits, and write the solution of the frame if it is foretold.
 
-    If a script has edited something (`is_edited`), no update handler hears of it.
+    If a script has edited something (`is_edited`), no update handler hears of it. Without `graphs` nobody has.
     """
     if (is_edited or rig.is_stale) and not rig.plan.skeleton.matches(ob):
         rig.is_stale = True
@@ -67,7 +68,8 @@ def _before_frame(
     if is_edited:
         rig.is_stale |= not rig.plan.is_as_made_from(rig.plan.origins)
     shown = rig.bones.written
-    rig.absorb_edits(ob, graphs)
+    if graphs is not None or rig.is_still:
+        rig.absorb_edits(ob, graphs or ())
     if rig.is_still:  # a script may have keyed the solution without an update in between
         rig.key_fk(ob, shown)
     rig.is_still = rig.is_read = False

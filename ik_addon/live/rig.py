@@ -14,7 +14,7 @@ import bpy
 import numpy as np
 
 from ..core import channels, compat, fk_keys
-from ..core.channels import FIELDS, REST, WIDTH, Row
+from ..core.channels import FIELDS, WIDTH, Row
 from ..core.hooks import others_follow_frames
 from ..rig.plan.inputs import Numbers
 from ..rig.plan.plan import Plan
@@ -310,21 +310,19 @@ class Rig:
             shown: (k, 17) what the evaluated copy shows.
             in_step: whether the originals should show that, too, unless another handler has moved bones since.
         """
-        different = (rows != shown).any(axis=0).tolist()
-        is_written = True in different
+        different = (rows != shown).any(axis=0)
+        is_written = bool(different.any())
         if is_written or in_step:
             self.bones.written = rows.copy()
-        may_be_moved = self.is_still or others_follow_frames()
-        if is_written or (in_step and may_be_moved):
-            bones, used = ob.pose.bones, () if in_step and not may_be_moved else self._fields
-            for name, columns in FIELDS.items():
-                if name in used or any(different[columns]):
-                    values = np.empty((len(bones), REST[columns].size), dtype=np.float32)
-                    bones.foreach_get(name, values.ravel())
-                    if (values[self.plan.live] != rows[:, columns]).any():
-                        values[self.plan.live] = rows[:, columns]
-                        bones.foreach_set(name, values.ravel())
-                        is_written = True
+        live, names = self.plan.live, self.plan.skeleton.names
+        if (self.is_still or others_follow_frames()) if in_step else is_written:
+            moved = channels.read(ob, live, names, self._fields) != rows
+            for name in self._fields:
+                different[FIELDS[name]] |= moved[:, FIELDS[name]].any(axis=0)
+        for name, columns in FIELDS.items():
+            if different[columns].any():
+                channels.put(ob, live, name, rows, names)
+                is_written = True
         if is_written:
             # Tag as if the object had moved: the pose is evaluated again, but the armature is not copied.
             ob.update_tag(refresh={"OBJECT"})
