@@ -43,10 +43,9 @@ def _frame_change_pre(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | 
     registry.is_changing = True
     graphs = [layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None]
     is_tagged = not graphs or any(map(_is_tagged, graphs))
-    is_edited = is_tagged and not _is_played()
     # Objects that share an older armature's data and are new are found after the frame.
     for ob in unpaused(scene):
-        guarded_rig(_before_frame, ob, scene, graphs if is_tagged or others_handle_frames() else None, is_edited)
+        guarded_rig(_before_frame, ob, scene, graphs, is_tagged)
 
 
 def _is_tagged(depsgraph: bpy.types.Depsgraph) -> bool:
@@ -56,26 +55,27 @@ def _is_tagged(depsgraph: bpy.types.Depsgraph) -> bool:
 
 
 def _before_frame(
-    ob: bpy.types.Object, rig: Rig, scene: bpy.types.Scene, graphs: list[bpy.types.Depsgraph] | None, is_edited: bool
+    ob: bpy.types.Object, rig: Rig, scene: bpy.types.Scene, graphs: list[bpy.types.Depsgraph], is_tagged: bool
 ) -> None:
     """Before Blender evaluates a frame, take edits, and write the solution of the frame if it is foretold.
 
-    If a script has edited something (`is_edited`), no update handler hears of it. Without `graphs` nobody has.
+    If a script has edited something (`is_tagged`), no update handler hears of it.
     """
+    is_edited = is_tagged and not _is_played()
     if (is_edited or rig.is_stale) and not rig.plan.skeleton.matches(ob):
         rig.is_stale = True
         return
     if is_edited:
         rig.is_stale |= not rig.plan.is_as_made_from(rig.plan.origins)
     shown = rig.bones.written
-    if graphs is not None or rig.is_still:
-        rig.absorb_edits(ob, graphs or ())
+    if is_tagged or rig.is_still or others_handle_frames():
+        rig.absorb_edits(ob, graphs)
     if rig.is_still:  # a script may have keyed the solution without an update in between
         rig.key_fk(ob, shown)
     rig.is_still = rig.is_read = False
     rig.originals = own_transforms(rig.plan) if others_follow_frames() else None
     if not rig.is_stale:
-        rig.put_early(ob, scene.frame_current_final)
+        rig.put_early(ob, scene.frame_current_final, graphs)
 
 
 def _is_played() -> bool:

@@ -65,6 +65,10 @@ class Memory:
         """Return the numbers (1, w) of a frame, if it was foretold."""
         return self._expected.get(frame)
 
+    def is_next(self, frame: float) -> bool:
+        """Whether a frame follows those that were played last, at their pace."""
+        return self._last is not None and self._pace != 0.0 and frame == self._last + self._pace
+
     @property
     def is_surprised(self) -> bool:
         """Whether frames were so often not as expected that nothing is foretold any more."""

@@ -21,7 +21,7 @@ from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer
 from ..rig.plan.watch import Value
 from ..rig.read import fcurves
-from ..rig.read.sample import Frames, Sample, numbers_now, sample_of
+from ..rig.read.sample import Frames, Sample, numbers_now, sample_of, take_animated
 from ..rig.write.waves import Last, Posed, pose
 from . import reports
 from .live_bones import LiveBones
@@ -112,6 +112,10 @@ class Rig:
         """(1, w) what the last solution was computed from."""
         self.known: Known | None = None
         """The last solution."""
+        self.graph = 0
+        """The address of the depsgraph that was read last."""
+        self.is_untagged = False
+        """Whether only the copy in that depsgraph has what was written last."""
         self.bones = LiveBones(ob, plan) if bones is None else bones
         if self.bones.are_new:
             self.view.state = State.SOLVED  # nothing is solved yet: the channels hold the FK pose itself
@@ -146,6 +150,7 @@ class Rig:
         seen = None if self.at in {None, moment_of(depsgraph)} else ob.evaluated_get(depsgraph)
         after = Rig(ob, plan, layer, self.bones.planned_anew(ob, plan, seen))
         after.view.state, after.is_still, after.is_read = self.state, self.is_still, self.is_read
+        after.graph, after.is_untagged = self.graph, self.is_untagged
         if matches:
             after.at = self.at
         return after
@@ -232,10 +237,14 @@ class Rig:
 
     def _evaluate_released(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
         """Have Blender pose bones that went back to their FK pose: chains and goals may be below these."""
-        if self.bones.has_released:
+        before, self.graph = self.graph, depsgraph.as_pointer()
+        is_behind = self.is_untagged and self.graph != before
+        if is_behind:
+            take_animated(ob, depsgraph)
+        if self.bones.has_released or is_behind:
             ob.update_tag(refresh={"OBJECT"})
             compat.update_in_handler(depsgraph)
-            self.bones.has_released = False
+            self.bones.has_released = self.is_untagged = False
 
     def _shown(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[Numbers, Row]:
         """Return the numbers (1, w) with the live bones as shown, and these (k, 17)."""
@@ -301,7 +310,9 @@ class Rig:
             self.view.frames = frames
         return sample_of(self.plan, frames)
 
-    def put(self, ob: bpy.types.Object, rows: Row, shown: Row, *, in_step: bool = True) -> bool:
+    def put(
+        self, ob: bpy.types.Object, rows: Row, shown: Row, *, in_step: bool = True, seen: bpy.types.Object | None = None
+    ) -> bool:
         """Write channels (k, 17), a solved frame or the FK pose; return whether Blender has to evaluate them.
 
         Args:
@@ -309,6 +320,8 @@ class Rig:
             rows: the channels.
             shown: (k, 17) what the evaluated copy shows.
             in_step: whether the originals should show that, too, unless another handler has moved bones since.
+            seen: the evaluated copy, if it is evaluated next anyway: it is written, too, so that Blender need not make
+                another one, which takes as long as posing it.
         """
         different = (rows != shown).any(axis=0)
         is_written = bool(different.any())
@@ -321,17 +334,19 @@ class Rig:
                 different[FIELDS[name]] |= moved[:, FIELDS[name]].any(axis=0)
         for name, columns in FIELDS.items():
             if different[columns].any():
-                channels.put(ob, live, name, rows, names)
+                for own in filter(None, (ob, seen)):
+                    channels.put(own, live, name, rows, names)
                 is_written = True
-        if is_written:
+        if is_written and seen is None:
             # Tag as if the object had moved: the pose is evaluated again, but the armature is not copied.
             ob.update_tag(refresh={"OBJECT"})
+            self.is_untagged = False
         if self.plan.watch:
             self.bones.take_modes(ob)
         self.enter(State.SOLVED)
         return is_written
 
-    def put_early(self, ob: bpy.types.Object, frame: float) -> None:
+    def put_early(self, ob: bpy.types.Object, frame: float, graphs: Sequence[bpy.types.Depsgraph]) -> None:
         """Write the solution of a frame that Blender has yet to evaluate, if it can be foretold and nothing keys it.
 
         Skins are then deformed once, and simulations see the solved pose.
@@ -343,7 +358,12 @@ class Rig:
             self._foretell(ob, [frame])
         numbers = memory.expected(frame)
         if numbers is not None:
-            self.put(ob, self._solution(ob, numbers).channels, self.bones.written)
+            rows, seen = self._solution(ob, numbers).channels, None
+            # Renders and exports have copies of their own, and begin with another frame.
+            if [graph.as_pointer() for graph in graphs] == [self.graph] and memory.is_next(frame):
+                seen = ob.evaluated_get(graphs[0]) if fcurves.have_posed(ob) else None
+                self.is_untagged |= seen is not None
+            self.put(ob, rows, self.bones.written, seen=seen)
 
     @property
     def _can_foretell(self) -> bool:

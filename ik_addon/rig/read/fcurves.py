@@ -215,6 +215,12 @@ def _played(strip: bpy.types.NlaStrip, curve: Curve) -> _Played:
     return _Played(curve, strip.frame_start, strip.frame_end, shift, strip.extrapolation == "HOLD")
 
 
+def have_posed(ob: bpy.types.Object) -> bool:
+    """Whether F-curves have Blender pose an armature on each frame: all of it if they set one channel of a bone."""
+    fields = (channels.channel_of(curve.data_path) for curve in compat.curves_of(ob))
+    return any(found is not None and found[0] in ob.pose.bones for found in fields)
+
+
 def animated(ob: bpy.types.Object, bones: Ints) -> Bools:
     """Return which channels (k, 17) of bones are set by an action, NLA strips or drivers."""
     found = np.zeros((len(bones), WIDTH), dtype=bool)
