@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..solve.maths.rotations import about_vectors, inverse, matrices, multiply, quaternions, vectors_of
 from ..solve.problem import Floats, Ints
 from .data_paths import below_bone
+from .untyped import Struct
 
 Row = NDArray[np.float32]
 """Channel values of bones, (..., 17), in the precision in which Blender stores them."""
@@ -123,8 +124,9 @@ def put(ob: Object, bones: Ints, name: str, rows: Row, names: Sequence[str] | No
     """
     count = len(ob.pose.bones if names is None else names)
     if MANY * len(bones) < count:
-        for bone, row in zip(_some(ob, bones, names), rows, strict=True):
-            bone.path_resolve(name, False).foreach_set(row[FIELDS[name]])
+        own: Struct
+        for own, row in zip(_some(ob, bones, names), rows, strict=True):
+            own.path_resolve(name, False).foreach_set(row[FIELDS[name]])
     else:
         values = _of_all(ob, count, name)
         values[bones] = rows[:, FIELDS[name]]
