@@ -12,6 +12,7 @@ from functools import partial
 import bpy
 import numpy as np
 from bpy.app.handlers import persistent
+from bpy.types import Armature, Depsgraph, Object, Scene
 
 from ..core import chain_settings, channels, compat, fk_keys, fk_store, hooks, settings, stamps
 from ..core.hooks import others_follow_frames, others_handle_frames
@@ -25,7 +26,7 @@ from .registry import clear, live_armatures, paused, registry, unpaused
 from .rig import Rig, State, moment_of
 from .solving import evaluate_moved, guarded, guarded_rig, in_dependency_order, owe, rig_of, solve_frame, solve_still
 
-on_edit: list[Callable[[bpy.types.Object, Rig, bpy.types.Depsgraph], set[int]]] = []
+on_edit: list[Callable[[Object, Rig, Depsgraph], set[int]]] = []
 """Called when bones may have been moved on a still frame, before that becomes FK; returns `session_uid` of goals that
 followed, see `targets.edits`."""
 
@@ -34,7 +35,7 @@ followed, see `targets.edits`."""
 
 
 @persistent
-def _frame_change_pre(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | None) -> None:
+def _frame_change_pre(scene: Scene, _depsgraph: Depsgraph | None) -> None:
     # Blender calls this once for each view layer, without saying for which.
     hooks.put_back()
     hooks.keep_last("frame_change_post")
@@ -48,15 +49,13 @@ def _frame_change_pre(scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph | 
         guarded_rig(_before_frame, ob, scene, graphs, is_tagged)
 
 
-def _is_tagged(depsgraph: bpy.types.Depsgraph) -> bool:
+def _is_tagged(depsgraph: Depsgraph) -> bool:
     """Whether anything that a plan may be made from was edited since a depsgraph was evaluated."""
     tagged = depsgraph.id_type_updated
     return tagged("OBJECT") or tagged("ARMATURE") or tagged("ACTION") or tagged("SCENE")
 
 
-def _before_frame(
-    ob: bpy.types.Object, rig: Rig, scene: bpy.types.Scene, graphs: list[bpy.types.Depsgraph], is_tagged: bool
-) -> None:
+def _before_frame(ob: Object, rig: Rig, scene: Scene, graphs: list[Depsgraph], is_tagged: bool) -> None:
     """Before Blender evaluates a frame, take edits, and write the solution of the frame if it is foretold.
 
     If a script has edited something (`is_tagged`), no update handler hears of it.
@@ -83,7 +82,7 @@ def _is_played() -> bool:
     return bpy.context.screen is not None and bpy.context.screen.is_animation_playing
 
 
-def _in_step(depsgraph: bpy.types.Depsgraph) -> Presence | None:
+def _in_step(depsgraph: Depsgraph) -> Presence | None:
     """Return the view layer whose original objects are at the frame of a depsgraph; None if there is none.
 
     Blender writes evaluated values back to the originals only for the view layer of a window, or without windows for a
@@ -101,7 +100,7 @@ def _in_step(depsgraph: bpy.types.Depsgraph) -> Presence | None:
 
 
 @persistent
-def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+def _frame_change_post(scene: Scene, depsgraph: Depsgraph) -> None:
     hooks.put_back()
     registry.is_changing = False
     if registry.is_paused:
@@ -122,7 +121,7 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
     if others_follow_frames():
         evaluate_moved(armatures, depsgraph, in_step)
 
-    def step(ob: bpy.types.Object, rig: Rig) -> bool:
+    def step(ob: Object, rig: Rig) -> bool:
         is_written = solve_frame(ob, rig, depsgraph, in_step)
         rig.foretell(ob, scene.frame_current_final)
         return is_written
@@ -132,22 +131,22 @@ def _frame_change_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -
         guarded_rig(_stand_by, ob, depsgraph)
 
 
-def _edited_armatures(depsgraph: bpy.types.Depsgraph) -> Iterator[bpy.types.Armature]:
+def _edited_armatures(depsgraph: Depsgraph) -> Iterator[Armature]:
     """Yield armatures that were edited before a frame changed; animation tags its own on each frame."""
     if depsgraph.id_type_updated("ARMATURE"):
         for original in [update.id.original for update in depsgraph.updates]:
-            if isinstance(original, bpy.types.Armature) and next(compat.animating(original), None) is None:
+            if isinstance(original, Armature) and next(compat.animating(original), None) is None:
                 yield original
 
 
-def _look_again(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, is_related: bool) -> None:
+def _look_again(ob: Object, rig: Rig, depsgraph: Depsgraph, is_related: bool) -> None:
     """Have an armature planned anew that a script edited, without an update that other handlers hear of."""
     rig.is_stale |= not rig.plan.is_as_made_from(rig.plan.origins)
     if is_related:
         _look_for_goals(ob, rig, depsgraph, set())
 
 
-def _stand_by(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> None:
+def _stand_by(ob: Object, rig: Rig, depsgraph: Depsgraph) -> None:
     """Leave a frame to the view layer that has the armature and all goals, and show its solution, if it has one."""
     if rig.plan.is_elsewhere:
         if rig.known is not None and rig.at == moment_of(depsgraph) and Presence(depsgraph.view_layer).has(ob):
@@ -158,7 +157,7 @@ def _stand_by(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) ->
 # ---- when anything is edited
 
 
-def _look_for_goals(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, updated: set[int]) -> None:
+def _look_for_goals(ob: Object, rig: Rig, depsgraph: Depsgraph, updated: set[int]) -> None:
     """Have an armature planned anew that, or whose goals, a view layer lacks or has again, and add it to `updated`."""
     view = rig.views.get(Layer.of(depsgraph.view_layer))
     if view is not None and not view.plan.is_shown_alike(ob, Presence(depsgraph.view_layer, depsgraph)):
@@ -167,7 +166,7 @@ def _look_for_goals(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgra
 
 
 @persistent
-def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+def _depsgraph_update_post(scene: Scene, depsgraph: Depsgraph) -> None:
     hooks.put_back()
     if registry.is_paused:
         return
@@ -180,11 +179,11 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
     originals = [update.id.original for update in depsgraph.updates]
     updated = {original.session_uid for original in originals}
     for original in originals:
-        if isinstance(original, bpy.types.Object) and original.type == "ARMATURE":
+        if isinstance(original, Object) and original.type == "ARMATURE":
             own = registry.armatures.get(original.session_uid)
             if own is not None and own.state is State.FAILED:
                 own.state = State.UNKNOWN
-    renames.follow(original for original in originals if isinstance(original, bpy.types.Armature))
+    renames.follow(original for original in originals if isinstance(original, Armature))
     armatures = unpaused(scene)
     for ob in registry.objects():
         guarded_rig(_take_edits_of_others, ob, depsgraph, updated)
@@ -198,7 +197,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
     if all(rig is not None and not rig.is_stale and updated.isdisjoint(rig.plan.inputs) for rig in rigs):
         return
 
-    def step(ob: bpy.types.Object, rig: Rig) -> bool:
+    def step(ob: Object, rig: Rig) -> bool:
         updated.add(ob.session_uid)  # for armatures whose targets are attached to this one
         return solve_still(ob, rig, depsgraph)
 
@@ -208,7 +207,7 @@ def _depsgraph_update_post(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgrap
     in_dependency_order(scene, depsgraph, step, Presence(depsgraph.view_layer), is_concerned)
 
 
-def _take_edits_of_others(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, updated: set[int]) -> None:
+def _take_edits_of_others(ob: Object, rig: Rig, depsgraph: Depsgraph, updated: set[int]) -> None:
     """Add an armature to what is updated if its goals, or what carries them, were edited or have other settings now."""
     view = rig.views.get(Layer.of(depsgraph.view_layer))
     if not rig.plan.is_as_made_from(updated - {ob.session_uid}):
@@ -218,7 +217,7 @@ def _take_edits_of_others(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.D
         updated.add(ob.session_uid)
 
 
-def _take_edits(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, updated: set[int]) -> None:
+def _take_edits(ob: Object, depsgraph: Depsgraph, updated: set[int]) -> None:
     """Take a user's edits to the armature: bones that were moved, keys, or changes to what is solved.
 
     If actions were edited, keys may be new, and F-curves may be gone, as when a bone is renamed in another armature
@@ -253,7 +252,7 @@ def _take_edits(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, updated: s
     rig.is_stale |= not is_current or (in_actions and not rig.bones.are_animated_alike(ob))
 
 
-def _recover(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, undone: channels.Row) -> None:
+def _recover(ob: Object, depsgraph: Depsgraph, undone: channels.Row) -> None:
     """Find the FK pose beneath the solution that undo brought back, if an edit has changed that since.
 
     Adjust Last Operation undoes an operator and runs it again without an update in between. `undone` has the channels
@@ -273,7 +272,7 @@ def _recover(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, undone: chann
         compat.update_in_handler(depsgraph)
 
 
-def _made_of(ob: bpy.types.Object) -> Iterator[int]:
+def _made_of(ob: Object) -> Iterator[int]:
     """Yield the `session_uid` of all data that makes up an armature's pose.
 
     Actions are included because removing F-curves tags the action alone.
@@ -339,7 +338,7 @@ def _catch_up() -> None:
 # ---- when settings change
 
 
-def settings_changed(ob: bpy.types.Object) -> None:
+def settings_changed(ob: Object) -> None:
     """Plan again: a chain of this armature was added, removed, switched or given another goal."""
     note_layout(ob)
     renames.remember(ob)
@@ -357,7 +356,7 @@ def settings_changed(ob: bpy.types.Object) -> None:
         _release_unused(ob)
 
 
-def _live_switched(ob: bpy.types.Object) -> None:
+def _live_switched(ob: Object) -> None:
     """Start solving live, or restore the FK pose: Live was switched on or off for this armature."""
     registry.live.clear()
     rig = registry.of(ob).rig
@@ -372,7 +371,7 @@ def _live_switched(ob: bpy.types.Object) -> None:
         reports.clear(ob)
 
 
-def _release_unused(ob: bpy.types.Object) -> None:
+def _release_unused(ob: Object) -> None:
     """Restore the FK pose of bones that no chain poses any more, as far as they still hold the solution."""
     stored = fk_store.stored_bones(ob)
     if not stored:
@@ -382,7 +381,7 @@ def _release_unused(ob: bpy.types.Object) -> None:
     _give_back(ob, set(stored) - used)
 
 
-def _give_back(ob: bpy.types.Object, stored: Collection[int]) -> None:
+def _give_back(ob: Object, stored: Collection[int]) -> None:
     """Put bones back into their stored FK pose and forget it, except where they moved since the last solution."""
     bones = np.array(sorted(stored), dtype=np.int64)
     channels.write(ob, bones, fk_store.held(ob, bones, fcurves.animated(ob, bones)))

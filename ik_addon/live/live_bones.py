@@ -10,8 +10,8 @@ from contextlib import suppress
 from copy import copy
 from functools import cached_property
 
-import bpy
 import numpy as np
+from bpy.types import Depsgraph, Object
 
 from ..core import channels, fk_keys, fk_store
 from ..core.channels import Row
@@ -23,7 +23,7 @@ from ..solve.problem import Bools
 class LiveBones:
     """The live bones of one armature object. Holds no references to Blender's data."""
 
-    def __init__(self, ob: bpy.types.Object, plan: Plan) -> None:
+    def __init__(self, ob: Object, plan: Plan) -> None:
         """Load the FK pose of the bones of all chains, or store it where none is stored yet.
 
         Args:
@@ -86,7 +86,7 @@ class LiveBones:
         for name in ("are_keyed", "animated_fields"):
             vars(self).pop(name, None)
 
-    def begin(self, ob: bpy.types.Object, frame: float) -> None:
+    def begin(self, ob: Object, frame: float) -> None:
         """Take over an armature of which nothing but its stored data is known, for instance after undo.
 
         Bones that no longer belong to a chain go back to their FK pose on this frame. For the others, the channels that
@@ -100,7 +100,7 @@ class LiveBones:
         self.has_released = channels.write(ob, unused, rows)
         fk_store.forget(ob, unused.tolist())
 
-    def planned_anew(self, ob: bpy.types.Object, plan: Plan, seen: bpy.types.Object | None) -> LiveBones:
+    def planned_anew(self, ob: Object, plan: Plan, seen: Object | None) -> LiveBones:
         """Return the live bones after chains, bones or settings changed, keeping what is known of bones that stay.
 
         Bones that no longer belong to a chain go back to their FK pose; `seen` is the evaluated copy if Blender has
@@ -133,7 +133,7 @@ class LiveBones:
             after.fk[new_rows] = self.fk[old_rows]
         return after
 
-    def _store_what_was_noted(self, ob: bpy.types.Object) -> None:
+    def _store_what_was_noted(self, ob: Object) -> None:
         """Store again the FK poses that were noted on tip bones, if those tips were deleted."""
         names, bones = self._skeleton.names, ob.pose.bones
         if not set(bones.keys()) < set(names):
@@ -142,7 +142,7 @@ class LiveBones:
         left = [(i, row) for bone, row in self._rows.items() if (i := bones.find(names[bone])) not in {-1, *stored}]
         fk_store.store(ob, [bone for bone, _ in left], [self.stored[row] for _, row in left])
 
-    def release(self, ob: bpy.types.Object, bones: Collection[int]) -> None:
+    def release(self, ob: Object, bones: Collection[int]) -> None:
         """Put live bones back into their FK pose of the current frame and drop it from the FK store."""
         own = [bone for bone in fk_store.stored_bones(ob) if bone in bones]
         last = self._last_fk
@@ -154,7 +154,7 @@ class LiveBones:
             self.has_released |= channels.write(ob, np.array(own, dtype=np.int64), rows)
             fk_store.forget(ob, own)
 
-    def absorb_edits(self, ob: bpy.types.Object, evaluated: Sequence[bpy.types.Depsgraph] = ()) -> None:
+    def absorb_edits(self, ob: Object, evaluated: Sequence[Depsgraph] = ()) -> None:
         """Make channels that were changed by hand or animation since the last write part of the FK pose.
 
         Before a frame change, values already in an evaluated copy were written by another add-on, not the user. Keep
@@ -192,7 +192,7 @@ class LiveBones:
             self.written = fk_rows
             self.fk = fk_rows
 
-    def set_fk(self, ob: bpy.types.Object, rows: Collection[int], fk: Row, stored: Row) -> None:
+    def set_fk(self, ob: Object, rows: Collection[int], fk: Row, stored: Row) -> None:
         """Give live bones, by their rows, another FK pose and stored FK pose (k, 17); the FK pose must be known."""
         assert self.fk is not None
         chosen = [*rows]
@@ -201,11 +201,11 @@ class LiveBones:
         self.fk[chosen], kept[chosen] = fk[chosen], stored[chosen]
         self._store(ob, kept)
 
-    def are_as_written(self, ob: bpy.types.Object) -> bool:
+    def are_as_written(self, ob: Object) -> bool:
         """Return whether nobody else has changed the channels since the last write."""
         return np.array_equal(channels.read(ob, self.indices, self._skeleton.names), self.written)
 
-    def are_animated_alike(self, ob: bpy.types.Object) -> bool:
+    def are_animated_alike(self, ob: Object) -> bool:
         """Return whether the same channels are animated as before."""
         return np.array_equal(fcurves.animated(ob, self.indices), self.animated)
 
@@ -213,13 +213,13 @@ class LiveBones:
         """Forget the values before edits: once a frame is evaluated, no edit can be cancelled any more."""
         self._before_edit.clear()
 
-    def _store(self, ob: bpy.types.Object, rows: Row) -> None:
+    def _store(self, ob: Object, rows: Row) -> None:
         """Store the rows (k, 17) that changed."""
         changed = np.flatnonzero((rows != self.stored).any(axis=1))
         fk_store.store(ob, self.indices[changed].tolist(), rows[changed])
         self.stored = rows
 
-    def take_animation(self, ob: bpy.types.Object) -> None:
+    def take_animation(self, ob: Object) -> None:
         """Find out anew what is animated; channels that are not any more keep their last value, as in Blender."""
         animated, last = fcurves.animated(ob, self.indices), self._last_fk
         if last is not None:
@@ -247,13 +247,13 @@ class LiveBones:
             self.fk = np.where(self.animated & (shown != self.written), shown, self.fk)
         self.are_edited = False
 
-    def take_modes(self, ob: bpy.types.Object) -> None:
+    def take_modes(self, ob: Object) -> None:
         """Convert the stored FK pose of bones whose rotation mode was changed by animation to the new mode."""
         self.stored = self.stored.copy()
         for k, before, mode in self._new_modes(ob):
             self.stored[k] = channels.convert_rotation(self.stored[k], before, mode)
 
-    def _new_modes(self, ob: bpy.types.Object) -> Iterator[tuple[int, str, str]]:
+    def _new_modes(self, ob: Object) -> Iterator[tuple[int, str, str]]:
         """Take over the rotation modes; yield the row, the old and the new mode of each bone with another one."""
         for k, bone in enumerate(self.indices.tolist()):
             before, mode = self._modes[k], ob.pose.bones[bone].rotation_mode

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import bpy
+from bpy.types import Object, Scene
 
 from ..core import hooks
 from ..core.channels import Row
@@ -76,7 +77,7 @@ class Registry:
             if own.rig is not None:
                 yield uid, own.rig
 
-    def objects(self) -> list[bpy.types.Object]:
+    def objects(self) -> list[Object]:
         """Return all armature objects of which anything is known."""
         found = (own.reference.find() for own in self.armatures.values())
         return [ob for ob in found if ob is not None]
@@ -88,7 +89,7 @@ class Registry:
             del self.armatures[uid]
             reports.forget(uid)
 
-    def of(self, ob: bpy.types.Object) -> LiveArmature:
+    def of(self, ob: Object) -> LiveArmature:
         """Return what is known of an armature object, which may be nothing yet."""
         uid = ob.session_uid
         own = self.armatures.get(uid)
@@ -107,7 +108,7 @@ def clear() -> None:
 
 
 @contextmanager
-def paused(ob: bpy.types.Object | None = None) -> Iterator[None]:
+def paused(ob: Object | None = None) -> Iterator[None]:
     """Keep the handlers from solving one armature, or all, while the caller steps through frames or writes poses."""
     uid = None if ob is None else ob.session_uid
     registry.paused.append(uid)
@@ -127,27 +128,27 @@ def hurried() -> Iterator[None]:
         registry.is_hurried = before
 
 
-def snapshot(ob: bpy.types.Object) -> Rig | None:
+def snapshot(ob: Object) -> Rig | None:
     """Return a copy of what is known of an armature now; None if it was not planned."""
     rig = registry.of(ob).rig
     return None if rig is None else rig.copy()
 
 
-def put_back(ob: bpy.types.Object, rig: Rig | None) -> None:
+def put_back(ob: Object, rig: Rig | None) -> None:
     """Go back to a `snapshot` of an armature, after frame, channels, FK store and settings were put back."""
     registry.of(ob).rig = rig
     if rig is not None:
         rig.is_stale = True
 
 
-def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
+def live_armatures(scene: Scene) -> list[Object]:
     """Return the live armature objects of a scene and of its background scenes."""
     if (number := len(bpy.data.armatures)) != registry.count:  # appended or copied; counting objects takes longer
         registry.count = number
         registry.live.clear()
     known = registry.live.get(scene.session_uid)
     if known is not None:
-        found: list[bpy.types.Object] = []
+        found: list[Object] = []
         for reference in known:
             ob = reference.find()
             if ob is None or ob.name != reference.name:
@@ -167,13 +168,13 @@ def live_armatures(scene: bpy.types.Scene) -> list[bpy.types.Object]:
     return [ob for reference in references.values() if (ob := reference.find()) is not None]
 
 
-def plans_beside(ob: bpy.types.Object) -> dict[int, Plan]:
+def plans_beside(ob: Object) -> dict[int, Plan]:
     """Return the plans of all live armatures except this one, by `session_uid`."""
     found = ((uid, rig.plan) for uid, rig in registry.rigs() if uid != ob.session_uid)
     return {uid: plan for uid, plan in found if not plan.is_elsewhere}
 
 
-def unpaused(scene: bpy.types.Scene) -> list[bpy.types.Object]:
+def unpaused(scene: Scene) -> list[Object]:
     """Return the live armatures that may be solved now."""
     armatures = () if registry.is_paused else live_armatures(scene)
     return [ob for ob in armatures if ob.session_uid not in registry.paused]

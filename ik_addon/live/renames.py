@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import bpy
 import numpy as np
+from bpy.types import Armature, Object, PoseBone
 from numpy.typing import NDArray
 
 from ..core import hooks
@@ -26,7 +27,7 @@ class _Bones:
     """(n, 16) rest matrices."""
 
     @classmethod
-    def of(cls, armature: bpy.types.Armature) -> _Bones:
+    def of(cls, armature: Armature) -> _Bones:
         rest = np.empty(16 * len(armature.bones), dtype=np.float32)
         armature.bones.foreach_get("matrix_local", rest)
         return cls(tuple(armature.bones.keys()), rest.reshape(-1, 16))
@@ -79,7 +80,7 @@ def clear() -> None:
     _known.clear()
 
 
-def remember(ob: bpy.types.Object) -> None:
+def remember(ob: Object) -> None:
     """Remember the bones of the armatures that hold goals of an armature object's chains."""
     for _tip, _setting, named in _bones_named([ob]):
         armature: Struct = named.data
@@ -87,7 +88,7 @@ def remember(ob: bpy.types.Object) -> None:
             _known[armature.session_uid] = _Bones.of(armature)
 
 
-def follow(armatures: Iterable[bpy.types.Armature]) -> None:
+def follow(armatures: Iterable[Armature]) -> None:
     """Update bone names in the chains of all objects after bones of these armatures were renamed."""
     for armature in armatures:
         before = _known.get(armature.session_uid)
@@ -96,7 +97,7 @@ def follow(armatures: Iterable[bpy.types.Armature]) -> None:
                 _follow(armature, before)
 
 
-def _follow(armature: bpy.types.Armature, before: _Bones) -> None:
+def _follow(armature: Armature, before: _Bones) -> None:
     after = _known[armature.session_uid] = _Bones.of(armature)
     _settle(armature)  # also where no name is new: after Symmetrize, chains come with a later update than bones
     names, is_larger = before.renamed(after), len(after.names) > len(before.names)
@@ -108,7 +109,7 @@ def _follow(armature: bpy.types.Armature, before: _Bones) -> None:
             setattr(chain, setting, names.get(name, now))
 
 
-def _settle(armature: bpy.types.Armature) -> None:
+def _settle(armature: Armature) -> None:
     """Store the end bones that chains take after Symmetrize or Join, so that the panel names them."""
     for ob in bpy.data.objects:
         for tip in tips(ob) if ob.data == armature else ():
@@ -117,9 +118,7 @@ def _settle(armature: bpy.types.Armature) -> None:
                 chain_of(tip).end_bone = end.name
 
 
-def _bones_named(
-    objects: Iterable[bpy.types.Object],
-) -> Iterator[tuple[bpy.types.PoseBone, str, bpy.types.Object]]:
+def _bones_named(objects: Iterable[Object]) -> Iterator[tuple[PoseBone, str, Object]]:
     """Yield each tip whose chain names a bone, the setting that does, and the armature object of that bone."""
     for ob in objects:
         for tip in tips(ob) if ob.type == "ARMATURE" else ():

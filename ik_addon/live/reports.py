@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import bpy
 import numpy as np
+from bpy.types import Object, PoseBone
 from mathutils import Matrix, Vector
 from numpy.typing import NDArray
 
@@ -59,7 +60,7 @@ class Report:
     """Names of the bones at a limit, root first."""
 
 
-Source = Callable[[bpy.types.Object], tuple[Sample, Posed]]
+Source = Callable[[Object], tuple[Sample, Posed]]
 """Returns a solved frame (F = 1) and its solution. Called on demand, because most reports are never looked at."""
 
 
@@ -87,7 +88,7 @@ class _Armature:
     noted_at: float = 0.0
     """The frame of the notes."""
 
-    def solved(self, ob: bpy.types.Object) -> tuple[Sample, Posed]:
+    def solved(self, ob: Object) -> tuple[Sample, Posed]:
         """Return the frame that was solved last and its solution."""
         assert self.source is not None
         frame, posed = self.source(ob)
@@ -98,7 +99,7 @@ class _Armature:
 _armatures: dict[int, _Armature] = {}
 
 
-def get(ob: bpy.types.Object, tip: str) -> Report | None:
+def get(ob: Object, tip: str) -> Report | None:
     """Return the last report on the chain of a tip bone; None if it was not solved since the file was opened.
 
     The same if another add-on has cleared our handlers, so that what the report says may be over: they are put back.
@@ -107,7 +108,7 @@ def get(ob: bpy.types.Object, tip: str) -> Report | None:
     return _get(ob, tip)
 
 
-def _get(ob: bpy.types.Object, tip: str) -> Report | None:
+def _get(ob: Object, tip: str) -> Report | None:
     own = _armatures.get(ob.session_uid)
     if own is None:
         return None
@@ -128,7 +129,7 @@ class Standing(NamedTuple):
     """Whether the solution is shown in full, at an influence of 1."""
 
 
-def standing(ob: bpy.types.Object, tips: Iterable[str]) -> Iterator[Standing]:
+def standing(ob: Object, tips: Iterable[str]) -> Iterator[Standing]:
     """Yield the result of the last solve of each chain.
 
     The same as in `get`, but without making sentences or asking Blender: cheap enough for every redraw.
@@ -156,24 +157,24 @@ def standing(ob: bpy.types.Object, tips: Iterable[str]) -> Iterator[Standing]:
             yield Standing(Status.REACHED if found.reached else found.status, found.at_limit, whole)
 
 
-def put(ob: bpy.types.Object, tip: str, report: Report | None) -> None:
+def put(ob: Object, tip: str, report: Report | None) -> None:
     """Set the last report on a chain; None: it was not solved."""
     _armatures.setdefault(ob.session_uid, _Armature()).known[tip] = report
 
 
-def note(ob: bpy.types.Object, notes: dict[str, str], frame: float) -> None:
+def note(ob: Object, notes: dict[str, str], frame: float) -> None:
     """Note what an edit by hand on a frame meant for chains, by tip bone; drops earlier notes."""
     own = _armatures.setdefault(ob.session_uid, _Armature())
     own.notes, own.noted_at = notes, frame
 
 
-def note_on(tip: bpy.types.PoseBone, frame: float) -> str:
+def note_on(tip: PoseBone, frame: float) -> str:
     """Return what the last edit by hand meant for a chain, if it was on this frame; else an empty string."""
     own = _armatures.get(tip.id_data.session_uid)
     return own.notes.get(tip.name, "") if own is not None and own.noted_at == frame else ""
 
 
-def clear(ob: bpy.types.Object | None = None, tips: Collection[str] | None = None) -> None:
+def clear(ob: Object | None = None, tips: Collection[str] | None = None) -> None:
     """Forget the reports of one armature, or of all; with `tips`, only those of these chains."""
     if ob is None:
         _armatures.clear()
@@ -189,13 +190,13 @@ def forget(uid: int) -> None:
     _armatures.pop(uid, None)
 
 
-def fail(ob: bpy.types.Object, tips: list[str], message: str) -> None:
+def fail(ob: Object, tips: list[str], message: str) -> None:
     """Report that chains could not be solved."""
     for tip in tips:
         put(ob, tip, Report(reached=False, failed=True, message=message))
 
 
-def update(ob: bpy.types.Object, plan: Plan, source: Source) -> None:
+def update(ob: Object, plan: Plan, source: Source) -> None:
     """Report on a solved frame of an armature."""
     own = _armatures.get(ob.session_uid) or _armatures.setdefault(ob.session_uid, _Armature())
     if own.plan is not plan:
@@ -210,7 +211,7 @@ def update(ob: bpy.types.Object, plan: Plan, source: Source) -> None:
         fail(ob, [tip], fault)
 
 
-def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, index: int) -> Report:
+def of_chain(ob: Object, plan: Plan, frame: Sample, posed: Posed, index: int) -> Report:
     """Return the report on the chain with this index in the plan, on the first frame of a solve."""
     chain = plan.chains[index]
     outcomes = posed.outcomes
@@ -252,13 +253,13 @@ def of_chain(ob: bpy.types.Object, plan: Plan, frame: Sample, posed: Posed, inde
     )
 
 
-def _shown(ob: bpy.types.Object, plan: Plan, chain: ChainPlan) -> tuple[bpy.types.Object, Matrix] | None:
+def _shown(ob: Object, plan: Plan, chain: ChainPlan) -> tuple[Object, Matrix] | None:
     """Return the evaluated armature object, and the target of a chain in its space, as Blender shows them.
 
     None where it can't be told: nothing is shown, or what was solved is not evaluated yet.
     """
     layer = bpy.context.view_layer
-    own: bpy.types.PoseBone | None = ob.pose.bones.get(chain.tip)
+    own: PoseBone | None = ob.pose.bones.get(chain.tip)
     if layer is None or layer.depsgraph is None or own is None:
         return None
     goal, name = goal_of(chain_of(own), "target")
@@ -276,7 +277,7 @@ def _shown(ob: bpy.types.Object, plan: Plan, chain: ChainPlan) -> tuple[bpy.type
     return seen, seen.matrix_world.inverted_safe() @ world
 
 
-def _off_as_shown(seen: bpy.types.Object, target: Matrix, plan: Plan, chain: ChainPlan) -> float:
+def _off_as_shown(seen: Object, target: Matrix, plan: Plan, chain: ChainPlan) -> float:
     """Return the distance from the effector to the target, as in `_shown`, in chain lengths."""
     reach = seen.pose.bones[chain.bones[-1]].matrix @ Vector(chain.reach)
     if chain.is_loose and chain.end is not None:
@@ -289,9 +290,7 @@ def _off_as_shown(seen: bpy.types.Object, target: Matrix, plan: Plan, chain: Cha
     return max(away / length, 0.0) if length > 0.0 and math.isfinite(away) else 0.0
 
 
-def _turned_away(
-    plan: Plan, frame: Sample, posed: Posed, index: int, shown: tuple[bpy.types.Object, Matrix] | None
-) -> float:
+def _turned_away(plan: Plan, frame: Sample, posed: Posed, index: int, shown: tuple[Object, Matrix] | None) -> float:
     """Return the angle in radians by which a tip or end bone misses its target's orientation, if it takes it.
 
     Where the target is attached to solved bones it is compared as `shown`. The angle is unknown, and 0 is returned, if
@@ -314,7 +313,7 @@ def _turned_away(
     return 2.0 * math.asin(min(chord / math.sqrt(8.0), 1.0)) if math.isfinite(chord) else 0.0
 
 
-def _why_invalid(ob: bpy.types.Object, plan: Plan, frame: Sample, index: int) -> str:
+def _why_invalid(ob: Object, plan: Plan, frame: Sample, index: int) -> str:
     """Say why a chain could not be solved: where the first transform stands that no pose can be found with."""
     world, chain, goal = matrix_array(ob.matrix_world), plan.chains[index], frame.goals[index]
     if not np.isfinite(world).all():

@@ -10,8 +10,8 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-import bpy
 import numpy as np
+from bpy.types import Depsgraph, Object
 
 from ..core import channels, compat, fk_keys
 from ..core.channels import FIELDS, WIDTH, Row
@@ -34,7 +34,7 @@ Moment = tuple[int, float]
 """A scene, by `session_uid`, and its frame."""
 
 
-def moment_of(depsgraph: bpy.types.Depsgraph) -> Moment:
+def moment_of(depsgraph: Depsgraph) -> Moment:
     """Return the scene and the frame at which a depsgraph is evaluated."""
     return depsgraph.scene.original.session_uid, depsgraph.scene.frame_current_final
 
@@ -66,7 +66,7 @@ class View:
     plans: dict[Value, Plan] = field(default_factory=dict)
     """The plans, by the values of what they watch."""
 
-    def find(self, depsgraph: bpy.types.Depsgraph) -> Plan | None:
+    def find(self, depsgraph: Depsgraph) -> Plan | None:
         """Return the plan for the frame at which a depsgraph is evaluated, if it was made before."""
         return self.plan if not self.plan.watch else self.plans.get(self.plan.watch.values(depsgraph))
 
@@ -86,7 +86,7 @@ class Rig:
     The channels are the same in all view layers, so what they hold is kept once; plans and states are kept per layer.
     """
 
-    def __init__(self, ob: bpy.types.Object, plan: Plan, layer: Layer, bones: LiveBones | None = None) -> None:
+    def __init__(self, ob: Object, plan: Plan, layer: Layer, bones: LiveBones | None = None) -> None:
         """Begin with the bones of all chains.
 
         Args:
@@ -144,7 +144,7 @@ class Rig:
             same = view is self.view or (self.at is not None and layer.scene == self.at[0])
             view.state = state if same else State.UNKNOWN
 
-    def planned_anew(self, ob: bpy.types.Object, plan: Plan, layer: Layer, depsgraph: bpy.types.Depsgraph) -> Rig:
+    def planned_anew(self, ob: Object, plan: Plan, layer: Layer, depsgraph: Depsgraph) -> Rig:
         """Return the rig after its bones or settings changed, keeping what is known of bones that stay."""
         matches = self.plan.skeleton.matches(ob)
         seen = None if self.at in {None, moment_of(depsgraph)} else ob.evaluated_get(depsgraph)
@@ -169,7 +169,7 @@ class Rig:
 
     # ---- edits
 
-    def absorb_edits(self, ob: bpy.types.Object, evaluated: Sequence[bpy.types.Depsgraph] = ()) -> None:
+    def absorb_edits(self, ob: Object, evaluated: Sequence[Depsgraph] = ()) -> None:
         """Make manual edits since the last write part of the FK pose; see `LiveBones.absorb_edits`."""
         if self.bones.are_as_written(ob):
             return
@@ -177,7 +177,7 @@ class Rig:
             self.bones.fk = None  # the known FK pose is that of another frame
         self.bones.absorb_edits(ob, evaluated)
 
-    def key_fk(self, ob: bpy.types.Object, shown: Row) -> bool:
+    def key_fk(self, ob: Object, shown: Row) -> bool:
         """Put FK into keys that were just inserted, while the channels held `shown` (k, 17); return whether any were.
 
         Blender animates the evaluated copy once more then.
@@ -190,7 +190,7 @@ class Rig:
 
     # ---- a frame
 
-    def catch_up(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
+    def catch_up(self, ob: Object, depsgraph: Depsgraph) -> None:
         """Take the FK pose of a frame that another add-on had Blender evaluate before our handlers heard of it.
 
         Call this before edits are absorbed, while the channels still hold what was written last.
@@ -203,7 +203,7 @@ class Rig:
             self.bones.fk, self.at = self.bones.fk_beneath(shown, is_same_frame=False), now
             self.bones.forget_edits()
 
-    def read(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[Numbers, Row]:
+    def read(self, ob: Object, depsgraph: Depsgraph) -> tuple[Numbers, Row]:
         """Read a frame that Blender has just evaluated; also one that it evaluated again after a solution was written.
 
         May have Blender evaluate more, so the caller pauses the handlers.
@@ -223,7 +223,7 @@ class Rig:
         self.bones.fk, self.at = fk, now
         return numbers, shown
 
-    def read_still(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[Numbers, Row]:
+    def read_still(self, ob: Object, depsgraph: Depsgraph) -> tuple[Numbers, Row]:
         """Read the current frame again, while the channels hold a solution; the rest as in `read`."""
         now = moment_of(depsgraph)
         self._evaluate_released(ob, depsgraph)
@@ -235,7 +235,7 @@ class Rig:
         self._put_fk(numbers, self.bones.fk)
         return numbers, self.bones.written
 
-    def _evaluate_released(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
+    def _evaluate_released(self, ob: Object, depsgraph: Depsgraph) -> None:
         """Have Blender pose bones that went back to their FK pose: chains and goals may be below these."""
         before, self.graph = self.graph, depsgraph.as_pointer()
         is_behind = self.is_untagged and self.graph != before
@@ -246,7 +246,7 @@ class Rig:
             compat.update_in_handler(depsgraph)
             self.bones.has_released = self.is_untagged = False
 
-    def _shown(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[Numbers, Row]:
+    def _shown(self, ob: Object, depsgraph: Depsgraph) -> tuple[Numbers, Row]:
         """Return the numbers (1, w) with the live bones as shown, and these (k, 17)."""
         inputs, fields = self.plan.numbers, self._fields
         numbers = numbers_now(inputs, depsgraph, fields=fields)
@@ -264,7 +264,7 @@ class Rig:
     def _put_fk(self, numbers: Numbers, fk: Row) -> None:
         numbers[0, self.plan.numbers.rows].reshape(-1, WIDTH)[self.plan.numbers.live] = fk
 
-    def _recovered_fk(self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Row:
+    def _recovered_fk(self, ob: Object, depsgraph: Depsgraph) -> Row:
         """Return the FK pose of the current frame after loading or undo, when only the stored one is known.
 
         If more than F-curves animates the pose, the frame is evaluated once more.
@@ -284,16 +284,14 @@ class Rig:
         self.bones.written = present[self.plan.live]
         return fk
 
-    def solved(
-        self, ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, numbers: Numbers, *, hurried: bool = False
-    ) -> Known:
+    def solved(self, ob: Object, depsgraph: Depsgraph, numbers: Numbers, *, hurried: bool = False) -> Known:
         """Return the solution for the numbers (1, w) of a frame; `hurried` as in `pose`."""
         # Inheritance flags may be animated: the evaluated copy has those of this frame.
         seen = ob.evaluated_get(depsgraph) if self.plan.watch else ob
         self.numbers, self.known = numbers, self._solution(seen, numbers, hurried=hurried)
         return self.known
 
-    def _solution(self, seen: bpy.types.Object, numbers: Numbers, *, hurried: bool = False) -> Known:
+    def _solution(self, seen: Object, numbers: Numbers, *, hurried: bool = False) -> Known:
         known = self.view.memory.find(numbers)
         if known is None:
             frame = self._sample(numbers)
@@ -310,9 +308,7 @@ class Rig:
             self.view.frames = frames
         return sample_of(self.plan, frames)
 
-    def put(
-        self, ob: bpy.types.Object, rows: Row, shown: Row, *, in_step: bool = True, seen: bpy.types.Object | None = None
-    ) -> bool:
+    def put(self, ob: Object, rows: Row, shown: Row, *, in_step: bool = True, seen: Object | None = None) -> bool:
         """Write channels (k, 17), a solved frame or the FK pose; return whether Blender has to evaluate them.
 
         Args:
@@ -346,7 +342,7 @@ class Rig:
         self.enter(State.SOLVED)
         return is_written
 
-    def put_early(self, ob: bpy.types.Object, frame: float, graphs: Sequence[bpy.types.Depsgraph]) -> None:
+    def put_early(self, ob: Object, frame: float, graphs: Sequence[Depsgraph]) -> None:
         """Write the solution of a frame that Blender has yet to evaluate, if it can be foretold and nothing keys it.
 
         Skins are then deformed once, and simulations see the solved pose.
@@ -376,7 +372,7 @@ class Rig:
         """Whether frames are written before Blender evaluates them."""
         return self._can_foretell and not self.bones.are_keyed
 
-    def foretell(self, ob: bpy.types.Object, frame: float) -> None:
+    def foretell(self, ob: Object, frame: float) -> None:
         """After a frame was played, solve the next ones in advance if playback is regular."""
         assert self.numbers is not None
         assert self.known is not None
@@ -386,7 +382,7 @@ class Rig:
         if is_early or not self.plan.is_searched:
             self._foretell(ob, frames)
 
-    def _foretell(self, ob: bpy.types.Object, frames: Sequence[float]) -> None:
+    def _foretell(self, ob: Object, frames: Sequence[float]) -> None:
         """Solve frames in advance if F-curves alone determine them."""
         plan, memory = self.plan, self.view.memory
         if not frames or not self._can_foretell:
@@ -398,13 +394,13 @@ class Rig:
         together = None if plan.is_searched else lambda some: pose(ob, plan, self._sample(some), self.view.last)
         memory.foretell(frames, numbers, together)
 
-    def report(self, ob: bpy.types.Object) -> None:
+    def report(self, ob: Object) -> None:
         """Have the solution reported to whoever asks, until the next one."""
         plan, numbers, known = self.plan, self.numbers, self.known
         assert numbers is not None
         assert known is not None
 
-        def solved(ob: bpy.types.Object) -> tuple[Sample, Posed]:
+        def solved(ob: Object) -> tuple[Sample, Posed]:
             if known.solved is not None:
                 return known.solved
             frame = sample_of(plan, Frames(plan.numbers, numbers))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import bpy
 from bpy.app.handlers import persistent
+from bpy.types import Object, PointCache, Scene
 
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import say
@@ -31,7 +32,7 @@ class Simulation(NamedTuple):
     """Name of the object or scene."""
 
 
-def simulations(ob: bpy.types.Object, scene: bpy.types.Scene) -> list[Simulation]:
+def simulations(ob: Object, scene: Scene) -> list[Simulation]:
     """Return the simulations in a scene whose outcome depends on the pose of an armature object."""
     every = list(_simulated(scene))
     world = scene.rigidbody_world
@@ -58,18 +59,18 @@ def message(found: Iterable[Simulation]) -> str:
     return say("Physics don't see what Live solves: {simulations}. Bake IK first, then simulate", simulations=shown)
 
 
-def is_solving(ob: bpy.types.Object) -> bool:
+def is_solving(ob: Object) -> bool:
     """Whether an object is an armature with chains that are solved live."""
     return ob.type == "ARMATURE" and object_of(ob).live and any(chain_of(tip).enabled for tip in tips(ob))
 
 
-def is_late(ob: bpy.types.Object) -> bool:
+def is_late(ob: Object) -> bool:
     """Whether an object is an armature that is solved live once Blender has simulated the frame."""
     rig = registry.of(ob).rig if is_solving(ob) else None
     return is_solving(ob) and (rig is None or not rig.is_early)
 
 
-def _simulated(scene: bpy.types.Scene) -> Iterator[tuple[bpy.types.Object, str, str]]:
+def _simulated(scene: Scene) -> Iterator[tuple[Object, str, str]]:
     """Yield objects of a scene with simulations that are not baked, with the name and the kind of each."""
     for owner in scene.objects:
         for modifier in owner.modifiers:
@@ -77,7 +78,7 @@ def _simulated(scene: bpy.types.Scene) -> Iterator[tuple[bpy.types.Object, str, 
                 yield owner, modifier.name, modifier.type
 
 
-def _caches(modifier: Struct) -> list[bpy.types.PointCache]:
+def _caches(modifier: Struct) -> list[PointCache]:
     """Return the point caches of a modifier; none if it simulates nothing."""
     if modifier.type in {"CLOTH", "SOFT_BODY"}:
         return [modifier.point_cache]
@@ -90,11 +91,11 @@ def _caches(modifier: Struct) -> list[bpy.types.PointCache]:
     return []
 
 
-def _dependent_on(ob: bpy.types.Object) -> set[bpy.types.Object]:
+def _dependent_on(ob: Object) -> set[Object]:
     """Return the objects that refer to an object, directly or through others: children, skins, constraints, drivers."""
     data: Struct = bpy.data
     users = data.user_map(key_types={"OBJECT"}, value_types={"OBJECT"})
-    found: set[bpy.types.Object] = set()
+    found: set[Object] = set()
     waiting = [ob]
     while waiting:
         for user in users.get(waiting.pop(), ()):
@@ -104,13 +105,13 @@ def _dependent_on(ob: bpy.types.Object) -> set[bpy.types.Object]:
     return found
 
 
-def _is_obstacle(ob: bpy.types.Object) -> bool:
+def _is_obstacle(ob: Object) -> bool:
     has_field = ob.field is not None and ob.field.type != "NONE"
     return has_field or any(modifier.type == "COLLISION" for modifier in ob.modifiers)
 
 
 @persistent
-def _before_render(scene: bpy.types.Scene, _unused: object = None) -> None:
+def _before_render(scene: Scene, _unused: object = None) -> None:
     """Say before a render what it will show wrong."""
     for ob in filter(is_late, scene.objects):
         text = message(simulations(ob, scene))

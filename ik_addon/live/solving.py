@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import bpy
 import numpy as np
+from bpy.types import Depsgraph, Object, Scene
 
 from ..core import compat, fk_store, hooks
 from ..core.settings import chain_of, object_of
@@ -30,9 +31,7 @@ ROUNDED = 1e-6
 """Numbers that differ by less, relative to their size where that is above 1, are the same but for rounding."""
 
 
-def solve_now(
-    ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, only: Collection[str] | None = None
-) -> list[reports.Report]:
+def solve_now(ob: Object, depsgraph: Depsgraph, only: Collection[str] | None = None) -> list[reports.Report]:
     """Solve chains of an armature on the current frame, whether it is live or not, and return a report on each.
 
     Args:
@@ -61,11 +60,11 @@ def solve_now(
     return _reports(ob, [*(plan.tip for plan in rig.plan.chains), *rig.plan.faults])
 
 
-def _reports(ob: bpy.types.Object, tips: Collection[str]) -> list[reports.Report]:
+def _reports(ob: Object, tips: Collection[str]) -> list[reports.Report]:
     return [report for tip in tips if (report := reports.get(ob, tip)) is not None]
 
 
-def rig_of(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Rig:
+def rig_of(ob: Object, depsgraph: Depsgraph) -> Rig:
     """Return the rig of a live armature, with its plan for the view layer and frame of a depsgraph.
 
     The plan is made again if bones or settings changed.
@@ -94,9 +93,7 @@ def rig_of(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Rig:
     return rig
 
 
-def solve_frame(
-    ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, in_step: Presence | None, *, again: bool = False
-) -> bool:
+def solve_frame(ob: Object, rig: Rig, depsgraph: Depsgraph, in_step: Presence | None, *, again: bool = False) -> bool:
     """Solve a frame that Blender has evaluated, and write the solution; return whether anything was written.
 
     Args:
@@ -122,13 +119,11 @@ def solve_frame(
     return is_written
 
 
-def evaluate_moved(
-    armatures: Sequence[bpy.types.Object], depsgraph: bpy.types.Depsgraph, in_step: Presence | None
-) -> None:
+def evaluate_moved(armatures: Sequence[Object], depsgraph: Depsgraph, in_step: Presence | None) -> None:
     """Have Blender evaluate what another add-on moved after it evaluated a frame: originals say something else then."""
-    moved: list[bpy.types.Object] = []
+    moved: list[Object] = []
 
-    def look(ob: bpy.types.Object) -> None:
+    def look(ob: Object) -> None:
         rig = rig_of(ob, depsgraph)
         is_flushed = in_step is not None and in_step.has(ob)
         before = own_transforms(rig.plan, depsgraph) if is_flushed else rig.originals
@@ -145,7 +140,7 @@ def evaluate_moved(
             compat.update_in_handler(depsgraph)
 
 
-def solve_still(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph) -> bool:
+def solve_still(ob: Object, rig: Rig, depsgraph: Depsgraph) -> bool:
     """Solve the current frame, while the channels may hold a solution; return whether anything was written."""
     with paused():  # finding the FK pose may update the depsgraph
         numbers, shown = rig.read_still(ob, depsgraph)
@@ -161,14 +156,14 @@ def are_alike(one: Numbers, other: Numbers) -> bool:
     return one.shape == other.shape and np.allclose(one, other, rtol=ROUNDED, atol=ROUNDED, equal_nan=True)
 
 
-def owe(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
+def owe(ob: Object, depsgraph: Depsgraph) -> None:
     """Note which other view layers Blender will update because of what was written."""
     own = registry.of(ob)
     if own.rig is not None and len(own.rig.views) > 1:
         own.owed = own.rig.views.keys() - {Layer.of(depsgraph.view_layer)}
 
 
-def guarded(step: Callable[..., object], ob: bpy.types.Object, *arguments: object) -> None:
+def guarded(step: Callable[..., object], ob: Object, *arguments: object) -> None:
     """Run a step for an armature if it can be posed; an error switches off the failing chains, or the armature."""
     try:
         if _may_be_posed(ob, registry.of(ob)):
@@ -178,14 +173,14 @@ def guarded(step: Callable[..., object], ob: bpy.types.Object, *arguments: objec
             _switch_off(ob, registry.of(ob), error)
 
 
-def guarded_rig(step: Callable[..., object], ob: bpy.types.Object, *arguments: object) -> None:
+def guarded_rig(step: Callable[..., object], ob: Object, *arguments: object) -> None:
     """Run a step that takes the rig of an armature, if that is planned; the rest as in `guarded`."""
     rig = registry.of(ob).rig
     if rig is not None:
         guarded(step, ob, rig, *arguments)
 
 
-def _may_be_posed(ob: bpy.types.Object, own: LiveArmature) -> bool:
+def _may_be_posed(ob: Object, own: LiveArmature) -> bool:
     obstacle = why_closed(ob)
     if obstacle:
         if own.state is not State.READ_ONLY:
@@ -197,7 +192,7 @@ def _may_be_posed(ob: bpy.types.Object, own: LiveArmature) -> bool:
     return own.state is not State.FAILED and ob.mode != "EDIT"
 
 
-def _switch_off(ob: bpy.types.Object, own: LiveArmature, error: Exception) -> None:
+def _switch_off(ob: Object, own: LiveArmature, error: Exception) -> None:
     """Switch off the failing chains, or the armature: log once and report in the panel while it lasts."""
     if _set_failed_aside(ob, own):
         return
@@ -209,7 +204,7 @@ def _switch_off(ob: bpy.types.Object, own: LiveArmature, error: Exception) -> No
         fk_store.restore(ob, fk_store.stored_bones(ob))
 
 
-def _set_failed_aside(ob: bpy.types.Object, own: LiveArmature) -> bool:
+def _set_failed_aside(ob: Object, own: LiveArmature) -> bool:
     """Set aside the chains that raise an error when solved alone; return False if none of them or all of them do."""
     enabled = [tip.name for tip in chain.tips(ob) if chain_of(tip).enabled and tip.name not in own.failed]
     faulty: dict[str, str] = {}
@@ -232,13 +227,13 @@ def _set_failed_aside(ob: bpy.types.Object, own: LiveArmature) -> bool:
     return True
 
 
-Solve = Callable[[bpy.types.Object, Rig], bool]
+Solve = Callable[[Object, Rig], bool]
 """Solves an armature; returns whether anything was written."""
 
 
 def in_dependency_order(
-    scene: bpy.types.Scene,
-    depsgraph: bpy.types.Depsgraph,
+    scene: Scene,
+    depsgraph: Depsgraph,
     solve: Solve,
     in_step: Presence | None,
     is_concerned: Callable[[Rig], bool] = lambda _rig: True,
@@ -252,9 +247,9 @@ def in_dependency_order(
     to that layer.
     """
     presence = Presence(depsgraph.view_layer)
-    armatures: dict[int, bpy.types.Object] = {}
+    armatures: dict[int, Object] = {}
 
-    def plan(ob: bpy.types.Object) -> None:
+    def plan(ob: Object) -> None:
         if presence.has(ob):
             armatures[ob.session_uid] = ob
             rig_of(ob, depsgraph)
@@ -265,7 +260,7 @@ def in_dependency_order(
     ordered, mutual, knotted = _ordered(plans)
     solved: list[int] = []
 
-    def step(ob: bpy.types.Object, rig: Rig) -> None:
+    def step(ob: Object, rig: Rig) -> None:
         if is_concerned(rig) and solve(ob, rig):
             solved.append(ob.session_uid)
 
@@ -276,7 +271,7 @@ def in_dependency_order(
         _ask(depsgraph, [armatures[uid] for uid in followers], set(armatures), in_step)
     names = " and ".join(f"'{armatures[uid].name}'" for uid in mutual if uid in knotted)
 
-    def leave_in_fk(ob: bpy.types.Object, rig: Rig) -> None:
+    def leave_in_fk(ob: Object, rig: Rig) -> None:
         with paused():
             numbers, shown = rig.read_still(ob, depsgraph) if is_still else rig.read(ob, depsgraph)
         rig.put(ob, rig.plan.numbers.fk(numbers)[0], shown, in_step=in_step is not None)
@@ -296,12 +291,7 @@ def _ordered(plans: dict[int, Plan]) -> tuple[list[int], list[int], set[int]]:
     return registry.order[1]
 
 
-def _ask(
-    depsgraph: bpy.types.Depsgraph,
-    armatures: Sequence[bpy.types.Object],
-    live: set[int],
-    in_step: Presence | None = None,
-) -> None:
+def _ask(depsgraph: Depsgraph, armatures: Sequence[Object], live: set[int], in_step: Presence | None = None) -> None:
     """Have Blender pose solved bones, and solve again what then stands elsewhere, until nothing does."""
     rigs = {ob.session_uid: rig for ob in armatures if (rig := registry.of(ob).rig) is not None}
     asking = [ob for ob in armatures if ob.session_uid in rigs and rigs[ob.session_uid].asks(live)]
@@ -311,7 +301,7 @@ def _ask(
     def again() -> bool:
         moved = False
 
-        def step(ob: bpy.types.Object, rig: Rig) -> None:
+        def step(ob: Object, rig: Rig) -> None:
             nonlocal moved
             moved |= solve_frame(ob, rig, depsgraph, in_step, again=True)
 
@@ -322,7 +312,7 @@ def _ask(
     until_still(depsgraph, [rig.plan for rig in rigs.values()], again)
 
 
-def until_still(depsgraph: bpy.types.Depsgraph, plans: Iterable[Plan], again: Callable[[], bool]) -> None:
+def until_still(depsgraph: Depsgraph, plans: Iterable[Plan], again: Callable[[], bool]) -> None:
     """Have Blender evaluate a solution that was written, and solve `again`, until that moves nothing any more."""
     for _ in range(1 + sum(len(plan.waves) for plan in plans)):
         with paused():

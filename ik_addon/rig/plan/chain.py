@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import bpy
 import numpy as np
+from bpy.types import Constraint, Object, PoseBone, ViewLayer
 from mathutils import Matrix, Vector
 
 from ...anatomy.parts import side_of
@@ -22,12 +23,12 @@ NUMBER = re.compile(r"\.\d+$")
 """What Blender adds to a name that is taken."""
 
 
-def tips(ob: bpy.types.Object) -> list[bpy.types.PoseBone]:
+def tips(ob: Object) -> list[PoseBone]:
     """Return the tip bones of all chains of an armature; none if Blender has not evaluated the object yet."""
     return [] if ob.pose is None else [bone for bone in ob.pose.bones if is_tip(bone)]
 
 
-def chain_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
+def chain_bones(tip: PoseBone) -> list[PoseBone]:
     """Return the bones of the chain on `tip`, root first; no more than there are up to the armature's root."""
     length = chain_of(tip).chain_length
     bones = [tip, *tip.parent_recursive]
@@ -36,24 +37,24 @@ def chain_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
     return bones[::-1]
 
 
-def bending_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
+def bending_bones(tip: PoseBone) -> list[PoseBone]:
     """Return the bones of the chain on `tip` that bend to its side, root first; not a tip with orientation."""
     bones = chain_bones(tip)
     return bones[:-1] if chain_of(tip).use_rotation and len(bones) > 2 else bones
 
 
-def bending_end(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
+def bending_end(tip: PoseBone) -> PoseBone | None:
     """Return the bone at whose head `bending_bones` end: a tip with orientation, or the end bone; None: at a tail."""
     return end_of(tip) if tip in bending_bones(tip) else tip
 
 
-def end_of(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
+def end_of(tip: PoseBone) -> PoseBone | None:
     """Return the end bone (the hand or foot) of the chain on `tip`, or None."""
     name = end_name(chain_of(tip))
     return (below(tip, name) or _renamed_end(tip, name)) if name else None
 
 
-def _renamed_end(tip: bpy.types.PoseBone, name: str) -> bpy.types.PoseBone | None:
+def _renamed_end(tip: PoseBone, name: str) -> PoseBone | None:
     """Return the bone below a tip that Symmetrize or Join made of an end bone: it copies settings as they are.
 
     That is its mirror image, or the only child of the tip that differs from it in nothing but the number.
@@ -62,30 +63,30 @@ def _renamed_end(tip: bpy.types.PoseBone, name: str) -> bpy.types.PoseBone | Non
     return below(tip, bpy.utils.flip_name(name)) or (children[0] if len(children) == 1 else None)
 
 
-def below(tip: bpy.types.PoseBone, name: str) -> bpy.types.PoseBone | None:
+def below(tip: PoseBone, name: str) -> PoseBone | None:
     """Return the descendant of a bone that has this name, or None."""
-    found: bpy.types.PoseBone | None = tip.id_data.pose.bones.get(name)
+    found: PoseBone | None = tip.id_data.pose.bones.get(name)
     return found if found is not None and tip in found.parent_recursive else None
 
 
-def between(tip: bpy.types.PoseBone, end: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
+def between(tip: PoseBone, end: PoseBone) -> list[PoseBone]:
     """Return the bones between a tip and its end bone: mechanism bones, which move along with the tip."""
     above = end.parent_recursive
     return above[: above.index(tip)][::-1]
 
 
-def turning_end(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
+def turning_end(tip: PoseBone) -> PoseBone | None:
     """Return the end bone of the chain on `tip` if it takes the target's orientation, else None."""
     chain = chain_of(tip)
     return end_of(tip) if chain.use_end_rotation and not chain.use_rotation else None
 
 
-def takes_orientation(tip: bpy.types.PoseBone) -> bool:
+def takes_orientation(tip: PoseBone) -> bool:
     """Whether the tip bone or end bone of the chain on `tip` takes the target's orientation."""
     return chain_of(tip).use_rotation or turning_end(tip) is not None
 
 
-def end_axes(tip: bpy.types.PoseBone) -> Floats:
+def end_axes(tip: PoseBone) -> Floats:
     """Return the axes (3, 3) of the bone that turns with the target of the chain on `tip`, in those of the target.
 
     This relation is the same wherever a target turns a bone, or a target is brought to a bone. The tip has the axes of
@@ -96,25 +97,25 @@ def end_axes(tip: bpy.types.PoseBone) -> Floats:
     return np.array(offset.normalized().to_matrix() if is_turned else Matrix.Identity(3), dtype=np.float64)
 
 
-def set_end_axes(tip: bpy.types.PoseBone, axes: Floats) -> None:
+def set_end_axes(tip: PoseBone, axes: Floats) -> None:
     """Set the end offset of the chain on `tip` so that these are the axes (3, 3) of its end bone, see `end_axes`."""
     chain_of(tip).end_offset = Matrix(axes.tolist()).to_quaternion()
 
 
-def posed_bones(tip: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
+def posed_bones(tip: PoseBone) -> list[PoseBone]:
     """Return the bones that the chain on `tip` poses, root first, with an end bone that takes an orientation last."""
     end = turning_end(tip)
     return [*chain_bones(tip), *([] if end is None else [end])]
 
 
-def shares_bones(tip: bpy.types.PoseBone) -> bool:
+def shares_bones(tip: PoseBone) -> bool:
     """Whether other enabled chains run through the bones of a chain."""
     own = set(chain_bones(tip))
     others = (other for other in tips(tip.id_data) if other != tip and chain_of(other).enabled)
     return any(not own.isdisjoint(chain_bones(other)) for other in others)
 
 
-def reach_of(tip: bpy.types.PoseBone) -> Vector:
+def reach_of(tip: PoseBone) -> Vector:
     """Return the end effector in the rest axes of the tip: the tail of the tip, or the head of the end bone."""
     end = end_of(tip)
     if end is None or (end.bone.use_connect and end.parent == tip):
@@ -122,12 +123,12 @@ def reach_of(tip: bpy.types.PoseBone) -> Vector:
     return tip.bone.matrix_local.inverted() @ end.bone.head_local
 
 
-def mirrored_from(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
+def mirrored_from(tip: PoseBone) -> PoseBone | None:
     """Return the tip on the other side if the chain on `tip` follows the target of that one, as after Symmetrize.
 
     A target whose name says no side, such as a sword, may be meant for both.
     """
-    other: bpy.types.PoseBone | None = tip.id_data.pose.bones.get(bpy.utils.flip_name(tip.name))
+    other: PoseBone | None = tip.id_data.pose.bones.get(bpy.utils.flip_name(tip.name))
     goal = goal_of(chain_of(tip), "target")
     if other is None or other == tip or not is_tip(other) or goal != goal_of(chain_of(other), "target"):
         return None
@@ -135,7 +136,7 @@ def mirrored_from(tip: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
     return other if of_goal == side_of(other.name) == -side_of(tip.name) != 0 else None
 
 
-def chain_with(bone: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
+def chain_with(bone: PoseBone) -> PoseBone | None:
     """Return the tip of the chain of `bone`: its own chain, else the first that runs through it or ends in it."""
     if is_tip(bone):
         return bone
@@ -144,7 +145,7 @@ def chain_with(bone: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
     return through or next((tip for tip in every if bone == end_of(tip)), None)
 
 
-def check(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.ViewLayer) -> list[str]:
+def check(ob: Object, tip: PoseBone, view_layer: ViewLayer) -> list[str]:
     """Raise `UserError` if the chain on `tip` can't be solved; return remarks on settings that will be ignored.
 
     Args:
@@ -157,11 +158,11 @@ def check(ob: bpy.types.Object, tip: bpy.types.PoseBone, view_layer: bpy.types.V
 
 
 def check_seen(
-    ob: bpy.types.Object,
-    tip: bpy.types.PoseBone,
-    bones: list[bpy.types.PoseBone],
-    end: bpy.types.PoseBone | None,
-    constrained: Sequence[bpy.types.PoseBone],
+    ob: Object,
+    tip: PoseBone,
+    bones: list[PoseBone],
+    end: PoseBone | None,
+    constrained: Sequence[PoseBone],
     presence: Presence,
 ) -> list[str]:
     """Do the same as `check`, for a chain on an evaluated frame.
@@ -233,11 +234,7 @@ def check_seen(
     return remarks
 
 
-def check_bones(
-    ob: bpy.types.Object,
-    bones: list[bpy.types.PoseBone],
-    constrained: Sequence[bpy.types.PoseBone] | None = None,
-) -> None:
+def check_bones(ob: Object, bones: list[PoseBone], constrained: Sequence[PoseBone] | None = None) -> None:
     """Raise `UserError` if anything but the solver moves these bones; `constrained` as in `check_seen`."""
     for owner, constraint in fighting_constraints(ob, bones, constrained):
         raise UserError(
@@ -253,7 +250,7 @@ def check_bones(
         )
 
 
-def check_between(ob: bpy.types.Object, tip: bpy.types.PoseBone, end: bpy.types.PoseBone) -> None:
+def check_between(ob: Object, tip: PoseBone, end: PoseBone) -> None:
     """Raise `UserError` if a bone between a tip and its end bone doesn't move along with the tip."""
     for owner, constraint in holding_constraints(ob, tip, end):
         raise UserError(
@@ -273,34 +270,30 @@ def check_between(ob: bpy.types.Object, tip: bpy.types.PoseBone, end: bpy.types.
         )
 
 
-def upright_between(tip: bpy.types.PoseBone, end: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
+def upright_between(tip: PoseBone, end: PoseBone) -> list[PoseBone]:
     """Return the bones between a tip and its end bone that don't turn along, as they don't inherit rotation."""
     return [bone for bone in between(tip, end) if not bone.bone.use_inherit_rotation]
 
 
-def holding_constraints(
-    ob: bpy.types.Object, tip: bpy.types.PoseBone, end: bpy.types.PoseBone
-) -> list[tuple[bpy.types.PoseBone, bpy.types.Constraint]]:
+def holding_constraints(ob: Object, tip: PoseBone, end: PoseBone) -> list[tuple[PoseBone, Constraint]]:
     """Return constraints that keep the bones between a tip and its end bone from moving along, each with its bone."""
     found = fighting_constraints(ob, between(tip, end))
     return [(owner, constraint) for owner, constraint in found if not isinstance(constraint, SCALING)]
 
 
-def is_connected(chain: IKAddonChain, root: bpy.types.PoseBone) -> bool:
+def is_connected(chain: IKAddonChain, root: PoseBone) -> bool:
     """Whether Out of Reach should push the root bone, but it is connected to its parent."""
     return chain.out_of_reach == "PUSH_ROOT" and root.bone.use_connect and root.parent is not None
 
 
-def out_of_reach_paths(chain: IKAddonChain, bones: list[bpy.types.PoseBone]) -> list[str]:
+def out_of_reach_paths(chain: IKAddonChain, bones: list[PoseBone]) -> list[str]:
     """Return the data paths of channels that a chain writes only when its target is out of reach."""
     fields = {"PUSH_ROOT": (bones[:1], "location"), "STRETCH": (bones, "scale")}
     written, field = fields.get(chain.out_of_reach, ([], ""))
     return [f"{bone.path_from_id()}.{field}" for bone in written]
 
 
-def _remarks(
-    ob: bpy.types.Object, chain: IKAddonChain, bones: list[bpy.types.PoseBone], presence: Presence
-) -> list[str]:
+def _remarks(ob: Object, chain: IKAddonChain, bones: list[PoseBone], presence: Presence) -> list[str]:
     remarks = [
         say(
             "'{goal}' or its collection is disabled in renders, so it doesn't move there. "
@@ -336,7 +329,7 @@ def _remarks(
     return remarks
 
 
-def _segments(bones: list[bpy.types.PoseBone], last: float) -> tuple[int, int]:
+def _segments(bones: list[PoseBone], last: float) -> tuple[int, int]:
     """Return how many segments of a chain have length at rest, and how many others could get one if a bone is moved.
 
     The last segment, from the head of the tip to the end effector, has the length `last`.

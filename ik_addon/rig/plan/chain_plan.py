@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import bpy
 import numpy as np
+from bpy.types import Object, PoseBone
 
 from ...core.chain_settings import IKAddonChain
 from ...core.settings import chain_of, folds_of
@@ -60,12 +60,12 @@ class ChainPlan:
 
 
 def checked(
-    ob: bpy.types.Object,
-    tip: bpy.types.PoseBone,
-    bones: list[bpy.types.PoseBone],
+    ob: Object,
+    tip: PoseBone,
+    bones: list[PoseBone],
     path: tuple[int, ...],
     end: int | None,
-    constrained: list[bpy.types.PoseBone],
+    constrained: list[PoseBone],
     presence: Presence,
     skeleton: Skeleton,
 ) -> ChainPlan:
@@ -113,12 +113,12 @@ def _folds(settings: IKAddonChain, path: tuple[int, ...], skeleton: Skeleton) ->
     return tuple((x, y, z) for x, y, z in vectors.tolist())
 
 
-def has_plane(bones: Sequence[bpy.types.PoseBone]) -> bool:
+def has_plane(bones: Sequence[PoseBone]) -> bool:
     """Whether Planar has an effect on a chain, root first; with limits or orientation, bones leave the plane."""
     settings = chain_of(bones[-1])
     return not (settings.use_rotation or is_limited(bones))
 
 
-def is_limited(bones: Sequence[bpy.types.PoseBone]) -> bool:
+def is_limited(bones: Sequence[PoseBone]) -> bool:
     """Whether the bones of a chain, root first, are solved within limits."""
     return chain_of(bones[-1]).use_limits and not all(map(is_free, bones))

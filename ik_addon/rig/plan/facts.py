@@ -11,6 +11,7 @@ from typing import NamedTuple, Self
 
 import bpy
 import numpy as np
+from bpy.types import ID, ChildOfConstraint, Constraint, Object
 from mathutils import Matrix
 
 from ...core import compat
@@ -42,12 +43,12 @@ class Origin(NamedTuple):
     """An object that a plan was made from."""
 
     reference: Reference
-    read: Callable[[bpy.types.Object], Facts]
+    read: Callable[[Object], Facts]
     facts: Facts
     """What reading it returned then."""
 
     @classmethod
-    def of(cls, ob: bpy.types.Object, read: Callable[[bpy.types.Object], Facts]) -> Self:
+    def of(cls, ob: Object, read: Callable[[Object], Facts]) -> Self:
         """Read the facts of an object."""
         return cls(Reference.of(ob), read, read(ob))
 
@@ -57,13 +58,13 @@ class Origin(NamedTuple):
         return ob is not None and self.read(ob) == self.facts
 
 
-def facts_of(ob: bpy.types.Object) -> Facts:
+def facts_of(ob: Object) -> Facts:
     """Return what a plan depends on in a goal, or in an object that a goal is attached to: all but its transform."""
     ob = ob.original
     return *_bones(ob), *_flags(ob), *_placing(ob), *goal_paths(ob)
 
 
-def own_facts(posed: Iterable[int], others: Iterable[int], ob: bpy.types.Object) -> Facts:
+def own_facts(posed: Iterable[int], others: Iterable[int], ob: Object) -> Facts:
     """Return what a plan depends on in its armature object.
 
     Read again after each edit of the armature, because the depsgraph does not say what was edited.
@@ -87,7 +88,7 @@ def own_facts(posed: Iterable[int], others: Iterable[int], ob: bpy.types.Object)
     )
 
 
-def _bones(ob: bpy.types.Object) -> Facts:
+def _bones(ob: Object) -> Facts:
     """Return the names and rest matrices of an armature object's bones, and its pose position."""
     if ob.type != "ARMATURE":
         return ()
@@ -97,7 +98,7 @@ def _bones(ob: bpy.types.Object) -> Facts:
     return *bones.keys(), rest.tobytes(), ob.data.pose_position
 
 
-def _flags(ob: bpy.types.Object) -> Iterator[bytes]:
+def _flags(ob: Object) -> Iterator[bytes]:
     """Yield the rotation modes and inheritance flags of an armature object's bones."""
     if ob.type == "ARMATURE" and ob.pose is not None:
         for name, bones in (("rotation_mode", ob.pose.bones), *((name, ob.data.bones) for name in BONE_FACTS)):
@@ -113,7 +114,7 @@ def _settings(chain: IKAddonChain) -> Iterator[object]:
             value: Value = getattr(chain, name)
         except UnicodeDecodeError:  # see `settings.unusable`
             value = None
-        if isinstance(value, bpy.types.ID):
+        if isinstance(value, ID):
             value = value.session_uid
         elif isinstance(value, bpy.types.bpy_struct):
             continue  # the FK store, or the RNA type
@@ -157,7 +158,7 @@ def _mutes(curves: Struct) -> bytes:
     return muted.tobytes()
 
 
-def _placing(ob: bpy.types.Object) -> Facts:
+def _placing(ob: Object) -> Facts:
     """Return what places an object apart from its transform, and what moves its bones."""
     bones = ob.pose.bones if ob.pose is not None else ()
     parenting: Facts = ()
@@ -174,9 +175,9 @@ def _placing(ob: bpy.types.Object) -> Facts:
     )
 
 
-def _facts(constraint: bpy.types.Constraint) -> Facts:
+def _facts(constraint: Constraint) -> Facts:
     carried: Facts = ()
-    if isinstance(constraint, bpy.types.ChildOfConstraint):
+    if isinstance(constraint, ChildOfConstraint):
         carried = *(getattr(constraint, name) for name in CARRIED), *_rows(constraint.inverse_matrix)
     return (
         constraint.type,

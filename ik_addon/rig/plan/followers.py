@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import bpy
 from bpy.app.handlers import persistent
+from bpy.types import Depsgraph, Object, PoseBone, Scene
 
 from ...core import chain_settings, hooks
 from ...core.goals import MADE, Goal
@@ -23,7 +24,7 @@ class _Follower(NamedTuple):
     rig: Reference
     tip: str
 
-    def find(self, key: tuple[int, str]) -> bpy.types.PoseBone | None:
+    def find(self, key: tuple[int, str]) -> PoseBone | None:
         """Return the tip; None if it does not follow the goal with this key any more."""
         ob = self.rig.find()
         tip = None if ob is None or ob.pose is None else ob.pose.bones.get(self.tip)
@@ -41,7 +42,7 @@ _told_apart = 0
 _random = random.SystemRandom()
 
 
-def followers(goal: bpy.types.Object, bone: str = "") -> list[bpy.types.PoseBone]:
+def followers(goal: Object, bone: str = "") -> list[PoseBone]:
     """Return the tips of all chains in the file whose target or pole is an object, or a bone of it.
 
     The armature to which the goal belongs comes first: one of this file before a linked one, then the one for which it
@@ -59,17 +60,17 @@ def followers(goal: bpy.types.Object, bone: str = "") -> list[bpy.types.PoseBone
     return sorted(filter(None, found), key=lambda tip: _rank(tip, made_for))
 
 
-def follower_in(rig: bpy.types.Object, goal: bpy.types.Object, bone: str = "") -> bpy.types.PoseBone | None:
+def follower_in(rig: Object, goal: Object, bone: str = "") -> PoseBone | None:
     """Return the tip of the chain of an armature object whose target or pole is an object, or one of its bones."""
     return next((tip for tip in followers(goal, bone) if tip.id_data == rig), None)
 
 
-def owner_of(goal: bpy.types.Object, bone: str = "") -> bpy.types.Object | None:
+def owner_of(goal: Object, bone: str = "") -> Object | None:
     """Return the armature object to which a target or pole belongs; None if no chain follows it."""
     return next((tip.id_data for tip in followers(goal, bone)), None)
 
 
-def borrowed(tip: bpy.types.PoseBone) -> dict[bpy.types.Object, bpy.types.Object]:
+def borrowed(tip: PoseBone) -> dict[Object, Object]:
     """Return the empties made for another armature that a chain follows, as after copying its own, each with the other.
 
     Control bones are copied with their armature.
@@ -79,7 +80,7 @@ def borrowed(tip: bpy.types.PoseBone) -> dict[bpy.types.Object, bpy.types.Object
     return {goal: owner for goal, owner in owners if owner is not None and owner != tip.id_data}
 
 
-def goals_of(tip: bpy.types.PoseBone) -> Iterator[Goal]:
+def goals_of(tip: PoseBone) -> Iterator[Goal]:
     """Yield the target and the pole of the chain on `tip`, as far as it has them."""
     for role in ROLES:
         goal, bone = goal_of(chain_of(tip), role)
@@ -87,37 +88,37 @@ def goals_of(tip: bpy.types.PoseBone) -> Iterator[Goal]:
             yield Goal(goal, bone)
 
 
-def mark(empty: bpy.types.Object, rig: bpy.types.Object) -> None:
+def mark(empty: Object, rig: Object) -> None:
     """Note on an empty that it was made for an armature object."""
     holder: Struct = empty
     holder[MADE] = object_of(rig).identity or _new_identity(rig)
 
 
-def _new_identity(rig: bpy.types.Object) -> int:
+def _new_identity(rig: Object) -> int:
     object_of(rig).identity = _random.randint(2, 2**31 - 1)  # 1 is True, which control bones have
     return object_of(rig).identity
 
 
-def _made_for(goal: bpy.types.Object) -> int | None:
+def _made_for(goal: Object) -> int | None:
     """Return the identity of the armature for which an empty was made; None if Add Chain didn't make it."""
     return goal.get(MADE)
 
 
-def _rank(tip: bpy.types.PoseBone, made_for: int | None) -> tuple[bool, bool, bool, int]:
+def _rank(tip: PoseBone, made_for: int | None) -> tuple[bool, bool, bool, int]:
     ob = tip.id_data
     return ob.library is not None, object_of(ob).identity != made_for, not _carries(tip), ob.session_uid
 
 
-def _carries(tip: bpy.types.PoseBone) -> bool:
+def _carries(tip: PoseBone) -> bool:
     """Whether a goal of the chain on `tip` is a bone of its armature, or parented to the armature."""
     return any(tip.id_data in (goal.ob, goal.ob.parent) for goal in goals_of(tip))
 
 
-def _key(goal: bpy.types.Object, bone: str) -> tuple[int, str]:
+def _key(goal: Object, bone: str) -> tuple[int, str]:
     return uid_of(goal), bone if goal.type == "ARMATURE" else ""
 
 
-def _keys(tip: bpy.types.PoseBone) -> list[tuple[int, str]]:
+def _keys(tip: PoseBone) -> list[tuple[int, str]]:
     return [_key(goal.ob, goal.bone) for goal in goals_of(tip)]
 
 
@@ -149,7 +150,7 @@ def _tell_apart() -> None:
             _tell_followers_apart(goal)
 
 
-def _tell_followers_apart(goal: bpy.types.Object) -> None:
+def _tell_followers_apart(goal: Object) -> None:
     made_for = _made_for(goal)
     rigs = dict.fromkeys(tip.id_data for tip in followers(goal)) if made_for else ()
     alike = [rig for rig in rigs if rig.library is None and object_of(rig).identity == made_for]
@@ -161,7 +162,7 @@ def _tell_followers_apart(goal: bpy.types.Object) -> None:
 
 
 @persistent
-def _after_update(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+def _after_update(_scene: Scene, depsgraph: Depsgraph) -> None:
     if are_related_anew(depsgraph) and len(bpy.data.objects) != _told_apart:
         _tell_apart()
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import NamedTuple
 
-import bpy
 import numpy as np
+from bpy.types import Object, PoseBone
 from numpy.typing import NDArray
 
 from ...core.chain_settings import IKAddonChain
@@ -158,9 +158,7 @@ class Wave:
         return members.reshape(len(self.rows), -1, *members.shape[1:]).swapaxes(0, 1)
 
 
-def shape_of(
-    ob: bpy.types.Object, seen: bpy.types.Object, skeleton: Skeleton, group: Group, own: list[ChainPlan]
-) -> Shape:
+def shape_of(ob: Object, seen: Object, skeleton: Skeleton, group: Group, own: list[ChainPlan]) -> Shape:
     """Return the shape of a group of chains of an armature object; `seen` is its evaluated copy."""
     if group.is_end:
         return _end_shape(ob, seen.pose.bones[group.bones[0]], skeleton, own[0])
@@ -196,7 +194,7 @@ def shape_of(
     )
 
 
-def _end_shape(ob: bpy.types.Object, bone: bpy.types.PoseBone, skeleton: Skeleton, chain: ChainPlan) -> Shape:
+def _end_shape(ob: Object, bone: PoseBone, skeleton: Skeleton, chain: ChainPlan) -> Shape:
     """Return the shape of a chain's end bone, given as evaluated."""
     x, z, y = ranges_of(bone) if chain_of(ob.pose.bones[chain.tip]).use_limits else (FREE,) * 3
     return Shape(
@@ -268,10 +266,7 @@ def without_shared_ends(skeleton: Skeleton, planned: list[ChainPlan], faults: di
 
 
 def without_loops(
-    ob: bpy.types.Object,
-    skeleton: Skeleton,
-    planned: list[ChainPlan],
-    faults: dict[str, str],
+    ob: Object, skeleton: Skeleton, planned: list[ChainPlan], faults: dict[str, str]
 ) -> tuple[list[Group], dict[Node, set[Node]]]:
     """Return groups of chains and what each needs; remove chains in dependency loops from `planned` and add faults."""
     while True:

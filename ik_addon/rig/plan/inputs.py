@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import NamedTuple
 
-import bpy
 import numpy as np
+from bpy.types import Depsgraph, Object
 from numpy.typing import NDArray
 
 from ...core import channels
@@ -116,13 +116,13 @@ class Inputs:
     @classmethod
     def of(
         cls,
-        ob: bpy.types.Object,
-        depsgraph: bpy.types.Depsgraph,
+        ob: Object,
+        depsgraph: Depsgraph,
         skeleton: Skeleton,
         live: Ints,
         sampled: Ints,
         tips: Sequence[str],
-        others: Sequence[tuple[bpy.types.Object, str]] = (),
+        others: Sequence[tuple[Object, str]] = (),
         sources: Sources | None = None,
     ) -> Inputs:
         """Collect what determines the frames.
@@ -225,7 +225,7 @@ class Inputs:
         """The channels that pose the bones, in their rotation modes."""
         return ("location", *dict.fromkeys(map(channels.rotation_field, self.modes)), "scale")
 
-    def originals(self) -> list[bpy.types.Object] | None:
+    def originals(self) -> list[Object] | None:
         """Return the original objects; None if one is gone, or an armature's number of bones changed."""
         found = [original for placed in self.objects if (original := placed.reference.find()) is not None]
         if len(found) < len(self.objects):
@@ -252,8 +252,8 @@ class Inputs:
 class _Posed:
     """An armature while inputs are collected; bones are indices in `pose.bones`."""
 
-    ob: bpy.types.Object
-    seen: bpy.types.Object
+    ob: Object
+    seen: Object
     """Its evaluated copy."""
     item: int
     skeleton: Skeleton
@@ -272,15 +272,15 @@ class _Posed:
 class _Collected:
     """Collects inputs. Its spots refer to bones by their index in `pose.bones`."""
 
-    def __init__(self, depsgraph: bpy.types.Depsgraph, sources: Sources, rig: bpy.types.Object, live: Ints) -> None:
+    def __init__(self, depsgraph: Depsgraph, sources: Sources, rig: Object, live: Ints) -> None:
         self._depsgraph, self._sources = depsgraph, sources
         self._rig, self._live = rig, set(live.tolist())
         self._items: dict[int, int] = {}
-        self.objects: list[tuple[bpy.types.Object, Placed]] = []
+        self.objects: list[tuple[Object, Placed]] = []
         self.armatures: dict[int, _Posed] = {}
         """By the index of the object."""
 
-    def armature(self, ob: bpy.types.Object, skeleton: Skeleton | None = None) -> _Posed:
+    def armature(self, ob: Object, skeleton: Skeleton | None = None) -> _Posed:
         """Add an armature object; its skeleton may be known."""
         item = self.item(ob)
         if item not in self.armatures:
@@ -299,7 +299,7 @@ class _Collected:
             self.armatures[item] = _Posed(ob, seen, item, skeleton, opaque)
         return self.armatures[item]
 
-    def item(self, ob: bpy.types.Object) -> int:
+    def item(self, ob: Object) -> int:
         """Add an object after its ancestors; return its index."""
         uid = ob.session_uid
         if uid not in self._items:
@@ -319,7 +319,7 @@ class _Collected:
             self.objects.append((ob, placed))
         return self._items[uid]
 
-    def spot(self, ob: bpy.types.Object, name: str) -> Spot:
+    def spot(self, ob: Object, name: str) -> Spot:
         """Add an object, or its bone of this name if there is one; return its spot."""
         index = ob.pose.bones.find(name) if name and ob.type == "ARMATURE" and ob.pose is not None else -1
         if index < 0:
@@ -359,7 +359,7 @@ class _Collected:
         return frozenset(found) | self._sources.carriers(parts)
 
 
-def ridden(ob: bpy.types.Object, goal: bpy.types.Object | None, bone: str, depsgraph: bpy.types.Depsgraph) -> int:
+def ridden(ob: Object, goal: Object | None, bone: str, depsgraph: Depsgraph) -> int:
     """Return the bone of an armature object from which a goal hangs, by what carries it: an index; -1: from none."""
     hanging = None if goal is None else (goal, bone)
     while hanging is not None:
@@ -371,7 +371,7 @@ def ridden(ob: bpy.types.Object, goal: bpy.types.Object | None, bone: str, depsg
     return -1
 
 
-def _above(ob: bpy.types.Object, seen: bpy.types.Object) -> tuple[bpy.types.Object, str] | None:
+def _above(ob: Object, seen: Object) -> tuple[Object, str] | None:
     """Return what carries an object that is not opaque, and the name of its bone; None if nothing does."""
     own = carrying(seen)
     if own is not None and own.target is not None:
@@ -379,7 +379,7 @@ def _above(ob: bpy.types.Object, seen: bpy.types.Object) -> tuple[bpy.types.Obje
     return None if ob.parent is None else (ob.parent, ob.parent_bone if ob.parent_type == "BONE" else "")
 
 
-def _is_opaque(ob: bpy.types.Object, seen: bpy.types.Object) -> bool:
+def _is_opaque(ob: Object, seen: Object) -> bool:
     """Whether more than its own transform and what carries it places an object; `seen` is its evaluated copy."""
     if ob.rigid_body is not None or (any(map(is_on, seen.constraints)) and carrying(seen) is None):
         return True

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Sequence
 
-import bpy
 import numpy as np
+from bpy.types import PoseBone
 
 from ...core.settings import chain_of
 from ...core.skeleton import matrix_array, orthonormal
@@ -21,7 +21,7 @@ SETTINGS = tuple(
 """Names of Blender's limit, lock and stiffness settings of a bone."""
 
 
-def ranges_of(bone: bpy.types.PoseBone) -> tuple[Range, Range, Range]:
+def ranges_of(bone: PoseBone) -> tuple[Range, Range, Range]:
     """Return a bone's minimum and maximum angle about X, Z and Y, in radians from rest; infinite where not limited.
 
     Raises:
@@ -31,12 +31,12 @@ def ranges_of(bone: bpy.types.PoseBone) -> tuple[Range, Range, Range]:
     return x, z, y
 
 
-def is_free(bone: bpy.types.PoseBone) -> bool:
+def is_free(bone: PoseBone) -> bool:
     """Whether a bone has neither a limit nor a lock."""
     return not any(getattr(bone, f"{kind}_{axis}") for kind in ("lock_ik", "use_ik_limit") for axis in "xyz")
 
 
-def _range(bone: bpy.types.PoseBone, axis: str) -> Range:
+def _range(bone: PoseBone, axis: str) -> Range:
     if getattr(bone, f"lock_ik_{axis}"):
         return 0.0, 0.0
     if not getattr(bone, f"use_ik_limit_{axis}"):
@@ -54,7 +54,7 @@ def _range(bone: bpy.types.PoseBone, axis: str) -> Range:
     return low, high
 
 
-def check_numbers(bone: bpy.types.PoseBone, *, limits: bool) -> None:
+def check_numbers(bone: PoseBone, *, limits: bool) -> None:
     """Raise `UserError` if an IK setting of a bone is not a number; limits and stiffness count only if `limits`."""
     if limits:
         ranges_of(bone)
@@ -64,7 +64,7 @@ def check_numbers(bone: bpy.types.PoseBone, *, limits: bool) -> None:
         raise UserError("The IK stretch of bone '{bone}' is not a number. Set it again", bone=bone.name)
 
 
-def stiffness_of(bone: bpy.types.PoseBone) -> tuple[float, float, float]:
+def stiffness_of(bone: PoseBone) -> tuple[float, float, float]:
     """Return how strongly a bone resists turning about X, Y and Z, from 0 to 0.99."""
     return bone.ik_stiffness_x, bone.ik_stiffness_y, bone.ik_stiffness_z
 
@@ -72,7 +72,7 @@ def stiffness_of(bone: bpy.types.PoseBone) -> tuple[float, float, float]:
 # ---- hinges
 
 
-def hinge_of(tip: bpy.types.PoseBone) -> Hinge | None:
+def hinge_of(tip: PoseBone) -> Hinge | None:
     """Return the knee of the chain on `tip` as a hinge; None if it is none, or the chain is not solved as a limb."""
     chain = chain_of(tip)
     if not chain.use_limits or chain.planar or Solver(chain.solver) is Solver.FABRIK:
@@ -80,7 +80,7 @@ def hinge_of(tip: bpy.types.PoseBone) -> Hinge | None:
     return knee_hinge(bending_bones(tip))
 
 
-def knee_hinge(bones: Sequence[bpy.types.PoseBone]) -> Hinge | None:
+def knee_hinge(bones: Sequence[PoseBone]) -> Hinge | None:
     """Return the same for the bones of a new chain, root first."""
     if len(bones) != 2 or any(any(stiffness_of(bone)) for bone in bones):
         return None

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from types import MappingProxyType
 
-import bpy
 import numpy as np
+from bpy.types import Depsgraph, Object
 
 from ...core.settings import chain_of, goal_of
 from ...core.skeleton import Skeleton
@@ -138,8 +138,8 @@ class Plan:
     @classmethod
     def of(
         cls,
-        ob: bpy.types.Object,
-        depsgraph: bpy.types.Depsgraph,
+        ob: Object,
+        depsgraph: Depsgraph,
         only: Collection[str] | None = None,
         aside: Mapping[str, str] = MappingProxyType({}),
     ) -> Plan:
@@ -219,7 +219,7 @@ class Plan:
         """Whether nothing but transforms has changed on those of the objects that the plan was made from."""
         return all(self.origins[uid].is_same() for uid in self.origins.keys() & uids)
 
-    def is_shown_alike(self, ob: bpy.types.Object, presence: Presence) -> bool:
+    def is_shown_alike(self, ob: Object, presence: Presence) -> bool:
         """Whether the view layer that the plan was made for has the armature and the goals that it had then."""
         goals = [reference.find() for reference in self.goals]
         found = [goal for goal in goals if goal is not None]
@@ -227,8 +227,8 @@ class Plan:
 
 
 def _checked(
-    ob: bpy.types.Object,
-    seen: bpy.types.Object,
+    ob: Object,
+    seen: Object,
     skeleton: Skeleton,
     presence: Presence,
     only: Collection[str] | None,

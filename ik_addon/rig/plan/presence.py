@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import bpy
 import numpy as np
+from bpy.types import Depsgraph, LayerCollection, Object, PoseBone, Scene, ViewLayer
 
 from ...core.goals import Goal
 from ...core.translation.sentences import say
@@ -23,17 +24,17 @@ class Reference:
     library: str | None
     uid: int
     """`session_uid`, which no other object gets until Blender is closed."""
-    _known: bpy.types.Object = field(repr=False, compare=False)
+    _known: Object = field(repr=False, compare=False)
     """The object as Blender last gave it; finding it by name takes Blender longer, the more objects there are."""
 
     @classmethod
-    def of(cls, ob: bpy.types.Object) -> Reference:
+    def of(cls, ob: Object) -> Reference:
         """Return a reference to an object, or to the original of an evaluated one."""
         original = ob.original
         library = original.library.filepath if original.library else None
         return cls(original.name, library, original.session_uid, original)
 
-    def find(self) -> bpy.types.Object | None:
+    def find(self) -> Object | None:
         """Return the object, even if it was renamed; None if it was deleted."""
         try:
             if self._known.session_uid == self.uid:
@@ -49,7 +50,7 @@ class Reference:
         return ob
 
 
-def uids(objects: bpy.types.bpy_prop_collection[bpy.types.Object]) -> set[int]:
+def uids(objects: bpy.types.bpy_prop_collection[Object]) -> set[int]:
     """Return the `session_uid` of each object in one of Blender's object collections."""
     found = np.empty(len(objects), dtype=np.int32)
     objects.foreach_get("session_uid", found)
@@ -64,35 +65,35 @@ class Layer(NamedTuple):
     name: str
 
     @classmethod
-    def of(cls, view_layer: bpy.types.ViewLayer) -> Layer:
+    def of(cls, view_layer: ViewLayer) -> Layer:
         """Return the key of a view layer."""
         return cls(uid_of(view_layer.id_data), view_layer.name)
 
 
-def with_sets(scene: bpy.types.Scene) -> Iterator[bpy.types.Scene]:
+def with_sets(scene: Scene) -> Iterator[Scene]:
     """Yield a scene and its background scenes, which Blender evaluates along with it."""
     seen: set[int] = set()
-    shown: bpy.types.Scene | None = scene
+    shown: Scene | None = scene
     while shown is not None and shown.session_uid not in seen:
         seen.add(shown.session_uid)
         yield shown
         shown = shown.background_set
 
 
-def all_layers(layer: bpy.types.LayerCollection) -> Iterator[bpy.types.LayerCollection]:
+def all_layers(layer: LayerCollection) -> Iterator[LayerCollection]:
     """Yield a layer collection and everything below it."""
     yield layer
     for child in layer.children:
         yield from all_layers(child)
 
 
-def is_in(objects: bpy.types.bpy_prop_collection[bpy.types.Object], ob: bpy.types.Object) -> bool:
+def is_in(objects: bpy.types.bpy_prop_collection[Object], ob: Object) -> bool:
     """Whether an object is in one of Blender's object collections; another one of the same name doesn't count."""
     found = objects.get(ob.name)
     return found is not None and (found == ob or ob in objects.values())
 
 
-def are_related_anew(depsgraph: bpy.types.Depsgraph) -> bool:
+def are_related_anew(depsgraph: Depsgraph) -> bool:
     """Whether relations between objects, or the objects of a view layer, changed.
 
     Blender then tags collections. It tags the scene as well, but also when something is selected, and on each frame if
@@ -104,7 +105,7 @@ def are_related_anew(depsgraph: bpy.types.Depsgraph) -> bool:
 class Presence:
     """The objects of a view layer, and of the background scenes, by `session_uid`."""
 
-    def __init__(self, view_layer: bpy.types.ViewLayer, depsgraph: bpy.types.Depsgraph | None = None) -> None:
+    def __init__(self, view_layer: ViewLayer, depsgraph: Depsgraph | None = None) -> None:
         """Prepare the lookups, which run only when they are needed.
 
         Args:
@@ -136,21 +137,21 @@ class Presence:
         """`session_uid` of the objects in a collection that is not disabled in renders."""
         return self._enabled("hide_render")
 
-    def has(self, ob: bpy.types.Object) -> bool:
+    def has(self, ob: Object) -> bool:
         """Whether an object is in the view layer; a depsgraph also holds others that properties point to."""
         # Looking for a name takes Blender longer, the more objects there are.
         return ob.visible_get(view_layer=self._layers[0]) or any(is_in(layer.objects, ob) for layer in self._layers)
 
-    def seen(self, ob: bpy.types.Object) -> bpy.types.Object:
+    def seen(self, ob: Object) -> Object:
         """Return the evaluated copy of an object, or the original if there is no depsgraph."""
         return ob if self._depsgraph is None else ob.evaluated_get(self._depsgraph)
 
-    def evaluates(self, goal: bpy.types.Object) -> bool:
+    def evaluates(self, goal: Object) -> bool:
         """Whether an object is in the view layer and evaluated in viewports."""
         uid = uid_of(goal)
         return uid in self.present and uid in self.in_viewports and not self.seen(goal).hide_viewport
 
-    def has_all(self, ob: bpy.types.Object, goals: Collection[bpy.types.Object]) -> tuple[bool, ...]:
+    def has_all(self, ob: Object, goals: Collection[Object]) -> tuple[bool, ...]:
         """Return whether each view layer has an armature object and evaluates all goals of its chains.
 
         This layer comes first; the others of the scene follow only if it lacks something.
@@ -160,7 +161,7 @@ class Presence:
         others = [Presence(layer) for layer in self._scene.view_layers if layer != self._layers[0]]
         return (False, *(other._has_all(ob, goals) for other in others))
 
-    def _has_all(self, ob: bpy.types.Object, goals: Collection[bpy.types.Object]) -> bool:
+    def _has_all(self, ob: Object, goals: Collection[Object]) -> bool:
         return ob.session_uid in self.present and all(map(self.evaluates, goals))
 
     def _enabled(self, switch: str) -> set[int]:
@@ -174,7 +175,7 @@ class Presence:
         return found
 
 
-def why_closed(ob: bpy.types.Object) -> str:
+def why_closed(ob: Object) -> str:
     """Return why Blender lets nobody pose an armature object, and what to do; empty if it can be posed."""
     if not ob.is_editable:
         return say(
@@ -189,7 +190,7 @@ def why_closed(ob: bpy.types.Object) -> str:
     return ""
 
 
-def why_absent(goal: bpy.types.Object, presence: Presence) -> str:
+def why_absent(goal: Object, presence: Presence) -> str:
     """Return why a target or pole is not in the view layer, and what to do; empty if it is.
 
     A chain still holds an object that was deleted.
@@ -209,7 +210,7 @@ def why_absent(goal: bpy.types.Object, presence: Presence) -> str:
     )
 
 
-def why_unfit(ob: bpy.types.Object, bones: Sequence[bpy.types.PoseBone], goal: Goal, presence: Presence) -> str:
+def why_unfit(ob: Object, bones: Sequence[PoseBone], goal: Goal, presence: Presence) -> str:
     """Return why the bones of a chain can't follow a target or pole, and what to do; empty if they can."""
     name, bone = goal.ob.name, goal.bone
     if absent := why_absent(goal.ob, presence):

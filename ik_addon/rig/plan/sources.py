@@ -7,7 +7,7 @@ follows the modifiers that deform these.
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-import bpy
+from bpy.types import ID, Constraint, Object
 
 from ...core import compat
 from ...core.channels import FIELDS
@@ -33,14 +33,14 @@ class Carrier(NamedTuple):
 class Part(NamedTuple):
     """A place: an object, one of its bones, or points of its shape."""
 
-    ob: bpy.types.Object
+    ob: Object
     bone: str = ""
     """Name of a bone; empty: the object itself."""
     points: tuple[int, ...] | None = None
     """Vertices of its shape; none of them: all. None: the transform is meant."""
 
 
-def uid_of(ob: bpy.types.ID) -> int:
+def uid_of(ob: ID) -> int:
     """Return the `session_uid` of a data-block's original; evaluated copies have none of their own."""
     return ob.original.session_uid
 
@@ -48,7 +48,7 @@ def uid_of(ob: bpy.types.ID) -> int:
 class Sources:
     """Finds what moves parts. Asks Blender once for each part, so keep it no longer than nothing is edited."""
 
-    def __init__(self, seen: Callable[[bpy.types.Object], bpy.types.Object] = lambda ob: ob) -> None:
+    def __init__(self, seen: Callable[[Object], Object] = lambda ob: ob) -> None:
         """Begin with nothing; `seen` returns the copy of an object whose constraints count, animated as they are."""
         self._seen = seen
         self._beyond: dict[tuple[object, ...], list[Part]] = {}
@@ -72,18 +72,18 @@ class Sources:
             waiting += self._beyond[key]
         return frozenset(found)
 
-    def is_held(self, ob: bpy.types.Object, bone: str) -> bool:
+    def is_held(self, ob: Object, bone: str) -> bool:
         """Whether constraints move a bone, on itself or below it."""
         return bone in self._holding(ob)
 
-    def local(self, ob: bpy.types.Object, bone: str) -> list[Part] | None:
+    def local(self, ob: Object, bone: str) -> list[Part] | None:
         """Return what the constraints on a bone read, if its parent takes the result along as it is; None if not."""
         constraints = list(filter(is_on, self._seen(ob).pose.bones[bone].constraints))
         if not constraints or not all(isinstance(own, SCALING) or own.owner_space == "LOCAL" for own in constraints):
             return None
         return [part for constraint in constraints for part in _read_by(constraint)]
 
-    def _holding(self, ob: bpy.types.Object) -> dict[str, list[Part]]:
+    def _holding(self, ob: Object) -> dict[str, list[Part]]:
         """Return what the constraints that move bones read, by the bone that they move."""
         uid = uid_of(ob)
         if uid not in self._movers:
@@ -109,14 +109,14 @@ class Sources:
         yield from driving(ob, lambda path: not below_bone(path)[0])
 
 
-def related(ob: bpy.types.Object, bone: str = "") -> list[bpy.types.Object]:
+def related(ob: Object, bone: str = "") -> list[Object]:
     """Return an object and all objects whose settings may decide where it is: parents, constraint targets.
 
     Constraints that are off now count, too: what switches them may be animated.
     """
-    found: dict[int, bpy.types.Object] = {}
+    found: dict[int, Object] = {}
     visited: set[tuple[int, str]] = set()
-    waiting: list[tuple[bpy.types.Object | None, str]] = [(ob, bone)]
+    waiting: list[tuple[Object | None, str]] = [(ob, bone)]
     while waiting:
         own, name = waiting.pop()
         if own is None or (uid_of(own), name) in visited:
@@ -130,7 +130,7 @@ def related(ob: bpy.types.Object, bone: str = "") -> list[bpy.types.Object]:
     return list(found.values())
 
 
-def _at(ob: bpy.types.Object | None, name: str, *, on_shape: bool = False) -> Iterator[Part]:
+def _at(ob: Object | None, name: str, *, on_shape: bool = False) -> Iterator[Part]:
     """Yield the part that a target and its subtarget name: a bone, a vertex group or the object."""
     if ob is None:
         return
@@ -142,7 +142,7 @@ def _at(ob: bpy.types.Object | None, name: str, *, on_shape: bool = False) -> It
         yield Part(ob)
 
 
-def _above(ob: bpy.types.Object) -> Iterator[Part]:
+def _above(ob: Object) -> Iterator[Part]:
     parent = ob.parent
     if parent is None:
         return
@@ -155,7 +155,7 @@ def _above(ob: bpy.types.Object) -> Iterator[Part]:
             yield Part(parent, points=())
 
 
-def _read_by(constraint: bpy.types.Constraint) -> Iterator[Part]:
+def _read_by(constraint: Constraint) -> Iterator[Part]:
     """Yield what a constraint reads."""
     on_shape = constraint.type in ON_SHAPE
     for target, name in targets_of(constraint):
@@ -164,7 +164,7 @@ def _read_by(constraint: bpy.types.Constraint) -> Iterator[Part]:
     yield from _at(getattr(constraint, "space_object", None), getattr(constraint, "space_subtarget", ""))
 
 
-def _by_bone(ob: bpy.types.Object) -> dict[str, list[Part]]:
+def _by_bone(ob: Object) -> dict[str, list[Part]]:
     """Return what moves each constrained bone of an armature object, through constraints on it or below it."""
     found: dict[str, list[Part]] = {}
     for owner in ob.pose.bones if ob.pose is not None else ():
@@ -175,7 +175,7 @@ def _by_bone(ob: bpy.types.Object) -> dict[str, list[Part]]:
     return found
 
 
-def _deforming(ob: bpy.types.Object, points: tuple[int, ...]) -> Iterator[Part]:
+def _deforming(ob: Object, points: tuple[int, ...]) -> Iterator[Part]:
     """Yield what deforms points of an object; all of them if none are given."""
     modifiers: Struct = ob.modifiers
     for modifier in modifiers:
@@ -184,10 +184,10 @@ def _deforming(ob: bpy.types.Object, points: tuple[int, ...]) -> Iterator[Part]:
             continue
         pointers = (setting.identifier for setting in modifier.bl_rna.properties if setting.type == "POINTER")
         for value in [getattr(modifier, pointer) for pointer in pointers]:
-            if isinstance(value, bpy.types.Object):
+            if isinstance(value, Object):
                 yield from _at(value, getattr(modifier, "subtarget", ""), on_shape=True)
         for value in modifier.values() if modifier.type == "NODES" else ():
-            if isinstance(value, bpy.types.Object):
+            if isinstance(value, Object):
                 yield from _at(value, "", on_shape=True)
     if ob.parent is not None and ob.parent_type == "ARMATURE" and ob.parent.type == "ARMATURE":
         yield from _weighted(ob, ob.parent, points)
@@ -196,7 +196,7 @@ def _deforming(ob: bpy.types.Object, points: tuple[int, ...]) -> Iterator[Part]:
         yield from driving(keys, lambda _path: True)
 
 
-def _weighted(ob: bpy.types.Object, armature: bpy.types.Object, points: tuple[int, ...]) -> Iterator[Part]:
+def _weighted(ob: Object, armature: Object, points: tuple[int, ...]) -> Iterator[Part]:
     """Yield the bones of an armature that move points of an object in its skin."""
     vertices = getattr(ob.original.data, "vertices", None)
     if vertices is None:
@@ -209,7 +209,7 @@ def _weighted(ob: bpy.types.Object, armature: bpy.types.Object, points: tuple[in
             yield Part(armature, group.name)
 
 
-def _in_group(ob: bpy.types.Object, name: str) -> tuple[int, ...]:
+def _in_group(ob: Object, name: str) -> tuple[int, ...]:
     """Return the vertices in a vertex group; empty, which means all of them, if there is no such group."""
     group = ob.original.vertex_groups.get(name) if name else None
     vertices = getattr(ob.original.data, "vertices", None)
@@ -236,7 +236,7 @@ def driving(owner: Struct, is_concerned: Callable[[str], bool]) -> Iterator[Part
                         continue
                     path = target.data_path
                     name, rest = below_bone(path)
-                    if isinstance(target.id, bpy.types.Object) and (rest if name else path).startswith(POSED):
+                    if isinstance(target.id, Object) and (rest if name else path).startswith(POSED):
                         yield from _at(target.id, name)
                     elif (uid_of(target.id), path) not in visited:  # the property may be driven itself
                         visited.add((uid_of(target.id), path))

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-import bpy
 import numpy as np
+from bpy.types import ID, Depsgraph, Object
 
 from ...core import compat
 from ...core.channels import FIELDS
@@ -75,7 +75,7 @@ class _Owner:
     is_data: bool
     paths: tuple[str, ...]
 
-    def values(self, depsgraph: bpy.types.Depsgraph) -> Iterator[object]:
+    def values(self, depsgraph: Depsgraph) -> Iterator[object]:
         """Yield the values where a depsgraph is evaluated."""
         ob = self.reference.find()
         seen = None if ob is None else ob.evaluated_get(depsgraph)
@@ -99,12 +99,12 @@ class Watch:
         """Whether anything of the armature's bones at rest is watched, such as what they inherit."""
         return any(owner.is_data for owner in self.owners)
 
-    def values(self, depsgraph: bpy.types.Depsgraph) -> Value:
+    def values(self, depsgraph: Depsgraph) -> Value:
         """Return the watched values on the frame at which a depsgraph is evaluated."""
         return tuple(value for owner in self.owners for value in owner.values(depsgraph))
 
     @classmethod
-    def of(cls, ob: bpy.types.Object, bones: Collection[str], others: Iterable[bpy.types.Object]) -> Self:
+    def of(cls, ob: Object, bones: Collection[str], others: Iterable[Object]) -> Self:
         """Watch an armature object, the bones that its chains depend on, and other objects.
 
         Args:
@@ -124,7 +124,7 @@ class Watch:
         return cls(tuple(owner for owner in found if owner.paths))
 
 
-def is_animated(ob: bpy.types.Object) -> bool:
+def is_animated(ob: Object) -> bool:
     """Whether anything but the user may change an object's pose from frame to frame."""
     if compat.evaluated_tracks(ob.animation_data) or compat.drivers_of(ob):
         return True
@@ -137,12 +137,12 @@ def _value(owner: Struct, path: str) -> object:
     return strength(value) if path.endswith(".influence") and value is not None else value
 
 
-def animated_paths(owner: bpy.types.ID) -> Iterator[str]:
+def animated_paths(owner: ID) -> Iterator[str]:
     """Yield the data paths that F-curves, drivers and NLA strips reach, each once."""
     yield from dict.fromkeys(curve.data_path for curve in compat.animating(owner))
 
 
-def _of_armature(ob: bpy.types.Object, bones: Collection[str]) -> Iterator[str]:
+def _of_armature(ob: Object, bones: Collection[str]) -> Iterator[str]:
     for path in animated_paths(ob):
         name, rest = below_bone(path)
         if not name:
@@ -162,7 +162,7 @@ def _of_data(data: Struct, bones: Collection[str]) -> Iterator[str]:
             yield path
 
 
-def goal_paths(ob: bpy.types.Object) -> Iterator[str]:
+def goal_paths(ob: Object) -> Iterator[str]:
     """Yield all paths except transforms that affect how a goal is placed: an object, or one of its bones."""
     for path in animated_paths(ob):
         name, rest = below_bone(path)
@@ -184,7 +184,7 @@ def _marks(path: str) -> bool:
     return below_bone(path)[1].removeprefix("ik_addon.") in MARKS
 
 
-def _reaches(ob: bpy.types.Object, name: str, rest: str, bones: Collection[str]) -> bool:
+def _reaches(ob: Object, name: str, rest: str, bones: Collection[str]) -> bool:
     """Whether a path belongs to a constraint that may move bones of a chain above its bone (IK, Spline IK)."""
     owner = ob.pose.bones.get(name) if rest.startswith("constraints[") else None
     if owner is None or not any(isinstance(constraint, CHAIN_CONSTRAINTS) for constraint in owner.constraints):

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import bpy
 import numpy as np
+from bpy.types import NlaStrip, NlaTrack, Object, PoseBone, Scene
 from mathutils import Matrix
 
 from ...core import channels, compat
@@ -119,7 +119,7 @@ def numbers_at(inputs: Inputs, stored: Row, frames: Sequence[float], fields: Col
     return numbers
 
 
-def _settings(tip: bpy.types.PoseBone, curves: Curves, driven: Collection[str], frames: Sequence[float]) -> Numbers:
+def _settings(tip: PoseBone, curves: Curves, driven: Collection[str], frames: Sequence[float]) -> Numbers:
     """Return the values (F, S), or (1, S), of `Settings` for the chain on a tip bone."""
     settings: Struct = chain_of(tip)
     columns = []
@@ -133,7 +133,7 @@ def _settings(tip: bpy.types.PoseBone, curves: Curves, driven: Collection[str], 
     return np.concatenate(np.broadcast_arrays(*columns), axis=1)
 
 
-def _placing(ob: bpy.types.Object, curves: Curves) -> Curves:
+def _placing(ob: Object, curves: Curves) -> Curves:
     """Return the F-curves that place an object; raise `NotDetermined` if more than these and its parent place it."""
     driven = _driven(ob)
     for path in {*curves, *driven}:
@@ -143,7 +143,7 @@ def _placing(ob: bpy.types.Object, curves: Curves) -> Curves:
     return {name: own for name, own in curves.items() if name in OBJECT_FIELDS}
 
 
-def _matrices(ob: bpy.types.Object, curves: Curves, frames: Sequence[float]) -> Numbers:
+def _matrices(ob: Object, curves: Curves, frames: Sequence[float]) -> Numbers:
     """Return matrices (F, 4, 4), or (1, 4, 4), of an object without its parent, as in `Object.matrix_basis`."""
     curves = _placing(ob, curves)
     names = "location", "delta_location"
@@ -171,7 +171,7 @@ def _matrices(ob: bpy.types.Object, curves: Curves, frames: Sequence[float]) -> 
     return matrices + 0.0  # turns -0.0 into 0.0, as `numbers_now` does
 
 
-def in_force(ob: bpy.types.Object) -> Curves:
+def in_force(ob: Object) -> Curves:
     """Return the unmuted F-curves that animate an object, by data path.
 
     Raises:
@@ -199,7 +199,7 @@ def in_force(ob: bpy.types.Object) -> Curves:
     return found
 
 
-def _plain_strip(tracks: Sequence[bpy.types.NlaTrack]) -> bpy.types.NlaStrip | None:
+def _plain_strip(tracks: Sequence[NlaTrack]) -> NlaStrip | None:
     """Return the only strip that plays, if it does so without blending, scaling or repeating."""
     strips = [strip for track in tracks for strip in track.strips]
     strip = strips[0] if len(strips) == 1 else None
@@ -210,18 +210,18 @@ def _plain_strip(tracks: Sequence[bpy.types.NlaTrack]) -> bpy.types.NlaStrip | N
     return None if is_blended or is_timed or len(strip.modifiers) > 0 else strip
 
 
-def _played(strip: bpy.types.NlaStrip, curve: Curve) -> _Played:
+def _played(strip: NlaStrip, curve: Curve) -> _Played:
     shift = strip.frame_start - strip.action_frame_start
     return _Played(curve, strip.frame_start, strip.frame_end, shift, strip.extrapolation == "HOLD")
 
 
-def have_posed(ob: bpy.types.Object) -> bool:
+def have_posed(ob: Object) -> bool:
     """Whether F-curves have Blender pose an armature on each frame: all of it if they set one channel of a bone."""
     fields = (channels.channel_of(curve.data_path) for curve in compat.curves_of(ob))
     return any(found is not None and found[0] in ob.pose.bones for found in fields)
 
 
-def animated(ob: bpy.types.Object, bones: Ints) -> Bools:
+def animated(ob: Object, bones: Ints) -> Bools:
     """Return which channels (k, 17) of bones are set by an action, NLA strips or drivers."""
     found = np.zeros((len(bones), WIDTH), dtype=bool)
     rows = {ob.pose.bones[bone].name: row for row, bone in enumerate(bones.tolist())}
@@ -238,7 +238,7 @@ def animated(ob: bpy.types.Object, bones: Ints) -> Bools:
     return found
 
 
-def at_frames(ob: bpy.types.Object, bones: Ints, stored: Row, frames: Sequence[float]) -> Row:
+def at_frames(ob: Object, bones: Ints, stored: Row, frames: Sequence[float]) -> Row:
     """Return the FK channels (F, k, 17) of bones on frames: animated values, and `stored` (k, 17) where there are none.
 
     Unlike evaluating the animation in Blender, this leaves no tag that would make undo evaluate it again.
@@ -269,7 +269,7 @@ def evaluated(unanimated: Row | list[float], curves: Iterable[Curve], frames: Se
     return rows
 
 
-def _driven(ob: bpy.types.Object) -> set[str]:
+def _driven(ob: Object) -> set[str]:
     """Return the data paths of an object that drivers set."""
     data = ob.animation_data
     return {driver.data_path for driver in data.drivers if not driver.mute} if data is not None else set()
@@ -285,6 +285,6 @@ def _by_bone(paths: Iterable[tuple[str, Sequence[Curve]]]) -> dict[str, dict[str
     return found
 
 
-def decide_alone(scene: bpy.types.Scene) -> bool:
+def decide_alone(scene: Scene) -> bool:
     """Whether a scene's animation alone moves things: no frame handlers of other add-ons, and no time remapping."""
     return not others_handle_frames() and scene.render.frame_map_old == scene.render.frame_map_new

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
-import bpy
 import numpy as np
+from bpy.types import Depsgraph, Object
 from mathutils import Matrix
 
 from ...core import channels, compat, transforms
@@ -181,11 +181,7 @@ class Sample:
 
 
 def numbers_now(
-    inputs: Inputs,
-    depsgraph: bpy.types.Depsgraph,
-    fk: Row | None = None,
-    *,
-    fields: Collection[str] = FIELDS,
+    inputs: Inputs, depsgraph: Depsgraph, fk: Row | None = None, *, fields: Collection[str] = FIELDS
 ) -> Numbers:
     """Return the numbers (1, w) of an evaluated frame; not finite where an object is gone.
 
@@ -220,14 +216,14 @@ def numbers_now(
     return numbers
 
 
-def own_transforms(plan: Plan, depsgraph: bpy.types.Depsgraph | None = None) -> bytes:
+def own_transforms(plan: Plan, depsgraph: Depsgraph | None = None) -> bytes:
     """Return the transforms of objects and bones that place goals and chains, apart from live bones.
 
     Those of the evaluated copies, or of the originals if there is no depsgraph.
     """
     inputs, found = plan.numbers, []
 
-    def seen(reference: Reference) -> bpy.types.Object | None:
+    def seen(reference: Reference) -> Object | None:
         original = reference.find()
         return original if original is None or depsgraph is None else original.evaluated_get(depsgraph)
 
@@ -241,7 +237,7 @@ def own_transforms(plan: Plan, depsgraph: bpy.types.Depsgraph | None = None) -> 
     return (np.array(found, dtype=np.float32) + 0.0).tobytes()
 
 
-def _poses(inputs: Inputs, ob: bpy.types.Object, bones: Bones) -> Floats:
+def _poses(inputs: Inputs, ob: Object, bones: Bones) -> Floats:
     """Return the poses (m, 4, 4) of the opaque bones of an armature, relative to the parents for those that ride."""
     indices, names = bones.indices[bones.opaque - bones.place.start], bones.skeleton.names
     poses = channels.read_pose(ob, indices, names)
@@ -252,7 +248,7 @@ def _poses(inputs: Inputs, ob: bpy.types.Object, bones: Bones) -> Floats:
     return poses
 
 
-def _matrices(inputs: Inputs, seen: Iterable[bpy.types.Object | None]) -> list[float]:
+def _matrices(inputs: Inputs, seen: Iterable[Object | None]) -> list[float]:
     """Return the elements of the matrices of objects, row by row: of their own transforms, or world matrices."""
     found: list[float] = []
     for placed, ob in zip(inputs.objects, seen, strict=True):
@@ -269,7 +265,7 @@ def _elements(matrix: Matrix) -> list[float]:
     return [*matrix[0][:], *matrix[1][:], *matrix[2][:], *matrix[3][:]]
 
 
-def sample(ob: bpy.types.Object, plan: Plan, depsgraph: bpy.types.Depsgraph, fk: Row | None = None) -> Sample:
+def sample(ob: Object, plan: Plan, depsgraph: Depsgraph, fk: Row | None = None) -> Sample:
     """Read one frame (F = 1) from the evaluated copies of the armature and its goals.
 
     Args:
@@ -325,7 +321,7 @@ def transformed(matrices: Floats, points: Floats) -> Floats:
         return np.where(np.abs(there) < FARTHEST, there, np.nan)
 
 
-def take_animated(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> None:
+def take_animated(ob: Object, depsgraph: Depsgraph) -> None:
     """Set the animated properties of the original armature object, and of its armature, to their evaluated values.
 
     In a render the originals are on the frame of the viewport. Writing to them makes Blender copy them again without

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from typing import TypeVar
 
-import bpy
 import numpy as np
+from bpy.types import Object
 
 from ...core import channels
 from ...core.channels import FIELDS, Row
@@ -104,7 +104,7 @@ class Skew:
 class Limbs:
     """B posed groups of n bones and E chains: each member is one group of a wave on one frame."""
 
-    ob: bpy.types.Object
+    ob: Object
     plan: Plan
     wave: Wave
     group: Ints

@@ -8,8 +8,8 @@ from functools import cached_property, partial
 from itertools import repeat
 from typing import NamedTuple
 
-import bpy
 import numpy as np
+from bpy.types import Object
 
 from ...core.channels import Row
 from ...core.skeleton import flat_inverse, inverse
@@ -65,7 +65,7 @@ class _LastWave(NamedTuple):
 
 
 def pose(
-    ob: bpy.types.Object,
+    ob: Object,
     plan: Plan,
     sample: Sample,
     last: Last | None = None,
@@ -102,7 +102,7 @@ def pose(
     return Posed(current.rows, outcomes, lambda chosen: current.poses[chosen])
 
 
-def misses(ob: bpy.types.Object, plan: Plan, sample: Sample) -> Floats:
+def misses(ob: Object, plan: Plan, sample: Sample) -> Floats:
     """Return how far (F, C) each chain's tip is from its target in the sampled pose, in chain lengths."""
     current = _Poses(ob, plan, sample)
     found = np.full(sample.goals.target.shape[:2], np.nan)
@@ -134,7 +134,7 @@ def _moved(moves: Floats, points: Floats) -> Floats:
 class _Poses:
     """The pose of an armature on F frames while its chains are solved, one wave after the other."""
 
-    def __init__(self, ob: bpy.types.Object, plan: Plan, sample: Sample) -> None:
+    def __init__(self, ob: Object, plan: Plan, sample: Sample) -> None:
         self.rows = sample.channels.copy()
         """(F, k, 17) channels of `Plan.live`."""
         self._poses = np.empty_like(sample.basis)
@@ -234,13 +234,7 @@ class _Poses:
         return left
 
     def solve_together(
-        self,
-        last: Last,
-        key: tuple[int, bytes],
-        wave: Wave,
-        goals: Goals,
-        outcomes: Outcomes,
-        hurried: bool,
+        self, last: Last, key: tuple[int, bytes], wave: Wave, goals: Goals, outcomes: Outcomes, hurried: bool
     ) -> None:
         """Solve groups of a wave for goals (1, G, E), unless they were solved from the same before."""
         limbs, goals, before = self.limbs(wave), members_of(wave, goals), last.together.get(key)
