@@ -208,15 +208,26 @@ class Search:
             angles, more = yield from self._settled(angles, error, stages)
             steps += more
         elif not self.only_places and State.of(self.system, angles).error > ARRIVED:
-            found, more = yield from self._settled(angles, 1.0, _MEETING)
-            # The FK pose keeps poles and orientations that can be met from being met exactly.
-            [(found, _, extra)] = yield [Ask(found, _POLISH, light=_MEETING[-1][0])]
-            steps += extra
-            for is_whole in (True, False):
-                [(there, error, extra)] = yield [self._ask(found, TOGETHER, is_whole=is_whole)]
-                steps, more = steps + more + extra, 0
-                if error <= ARRIVED:
-                    return there, steps
+            return (yield from self._met(angles, steps))
+        return angles, steps
+
+    def _met(self, angles: Angles, steps: int) -> Searching:
+        """Meet poles and orientations as well as a place that is reached allows, from a pose that reaches it."""
+        # From where the place alone leads, which rounding doesn't change: most that can be met are met from there.
+        [(found, _, more)] = yield [self._ask(self.fk, TOGETHER, is_whole=False)]
+        [(found, error, extra)] = yield [self._ask(found, TOGETHER)]
+        steps += more + extra
+        if error <= ARRIVED:
+            return found, steps
+        found, more = yield from self._settled(angles, 1.0, _MEETING)
+        # The FK pose keeps poles and orientations that can be met from being met exactly.
+        [(found, _, extra)] = yield [Ask(found, _POLISH, light=_MEETING[-1][0])]
+        steps += extra
+        for is_whole in (True, False):
+            [(there, error, extra)] = yield [self._ask(found, TOGETHER, is_whole=is_whole)]
+            steps, more = steps + more + extra, 0
+            if error <= ARRIVED:
+                return there, steps
         return angles, steps
 
     @property
