@@ -10,8 +10,6 @@ log = logging.getLogger(__name__)
 
 Handler = Callable[..., None]
 _ours: list[tuple[str, Handler]] = []
-_lists: dict[str, list[Handler]] = {}
-"""Blender's lists with entries of ours, by name."""
 _seen: list[tuple[int, Handler | None]] = []
 """The length and the last entry of each list with ours when none of ours was missing."""
 on_put_back: list[Callable[[], None]] = []
@@ -23,8 +21,7 @@ def join(module: object) -> None:
     for listeners, listener in getattr(module, "LISTENERS", ()):
         listeners.append(listener)
     for name, handler in getattr(module, "HANDLERS", ()):
-        _lists[name] = getattr(bpy.app.handlers, name)
-        _lists[name].append(handler)
+        getattr(bpy.app.handlers, name).append(handler)
         _ours.append((name, handler))
 
 
@@ -62,13 +59,14 @@ def keep_last(name: str) -> None:
 def put_back() -> None:
     """Add missing handlers again. Called by whatever may still be called: other handlers, and each redraw."""
     global _seen
-    seen = [(len(entries), entries[-1] if entries else None) for entries in _lists.values()]
+    lists: list[list[Handler]] = [getattr(bpy.app.handlers, name) for name in dict(_ours)]
+    seen = [(len(entries), entries[-1] if entries else None) for entries in lists]
     if seen == _seen:
         return  # whoever clears a list leaves another length, or another last entry
-    lost = [(name, handler) for name, handler in _ours if handler not in _lists[name]]
+    lost = [(name, handler) for name, handler in _ours if handler not in getattr(bpy.app.handlers, name)]
     for name, handler in lost:
-        _lists[name].append(handler)
-    _seen = [(len(entries), entries[-1]) for entries in _lists.values()]
+        getattr(bpy.app.handlers, name).append(handler)
+    _seen = [(len(entries), entries[-1]) for entries in lists]
     for listener in on_put_back if lost else ():
         listener()
 
