@@ -236,7 +236,10 @@ class Rig:
         return numbers, self.bones.written
 
     def _evaluate_released(self, ob: Object, depsgraph: Depsgraph) -> None:
-        """Have Blender pose bones that went back to their FK pose: chains and goals may be below these."""
+        """Have Blender pose bones that went back to their FK pose: chains and goals may be below these.
+
+        Also an armature of which only the copy in another depsgraph has the pose that was written.
+        """
         before, self.graph = self.graph, depsgraph.as_pointer()
         is_behind = self.is_untagged and self.graph != before
         if is_behind:
