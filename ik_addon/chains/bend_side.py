@@ -165,7 +165,7 @@ def hyperextension(tip: PoseBone, side: Floats, frame: float) -> float:
     0 if it does not. Only F-curves and the stored FK pose are read; constraints and drivers are not known here.
     """
     ob, chain = tip.id_data, _Chain.on(tip)
-    below = np.array(chain.row[1:], dtype=np.int64)
+    below = np.array(chain.indices[1:], dtype=np.int64)
     if not len(below):
         return 0.0
     try:
@@ -194,8 +194,8 @@ def extension(tip: PoseBone, depsgraph: Depsgraph) -> float:
     """
     ob, chain = tip.id_data, _Chain.of(tip.id_data, chain_bones(tip), end_of(tip))
     poses = np.stack([chain.skeleton.rest, read_poses(ob, depsgraph)])
-    steps = [np.diff(Limb.of(chain.skeleton, chain.row, own, chain.end).joints, axis=0) for own in poses]
-    bases = animated_bases(ob, chain.row[1:], MANY)
+    steps = [np.diff(Limb.of(chain.skeleton, chain.indices, own, chain.end).joints, axis=0) for own in poses]
+    bases = animated_bases(ob, chain.indices[1:], MANY)
     every = np.stack(steps) if bases is None else np.concatenate([steps, chain.steps_by(bases)])
     return float((lengths_of(every.sum(axis=1)) / np.maximum(lengths_of(every).sum(axis=1), 1e-300)).max())
 
@@ -247,11 +247,12 @@ class _Chain:
     """A chain of n bones, root first, at rest."""
 
     figure: Figure
-    skeleton: Skeleton
     row: list[int]
-    """Their indices, of the figure and the skeleton alike."""
+    """Indices in the figure; `indices` are those in the skeleton."""
+    skeleton: Skeleton
+    indices: list[int]
     end: int | None
-    """The bone at whose head the chain ends; None: it ends at the tail of its last bone."""
+    """The bone in the skeleton at whose head the chain ends; None: it ends at the tail of its last bone."""
     at_rest: Floats
     """(n, 3) bends of the joints."""
     lead: int | None
@@ -265,10 +266,11 @@ class _Chain:
     @classmethod
     def of(cls, ob: Object, bones: Sequence[PoseBone], end: PoseBone | None) -> _Chain:
         figure, skeleton = Figure.of(ob), Skeleton.of(ob)
-        row = [skeleton.names.index(bone.name) for bone in bones]
+        row = [figure.names.index(bone.name) for bone in bones]
+        indices = [skeleton.names.index(bone.name) for bone in bones]
         last = None if end is None else skeleton.names.index(end.name)
-        at_rest = _bends(Limb.of(skeleton, row, skeleton.rest, last))
-        return cls(figure, skeleton, row, last, at_rest, sides.leading_joint(figure, row, at_rest))
+        at_rest = _bends(Limb.of(skeleton, indices, skeleton.rest, last))
+        return cls(figure, row, skeleton, indices, last, at_rest, sides.leading_joint(figure, row, at_rest))
 
     @property
     def has_side(self) -> bool:
@@ -278,7 +280,7 @@ class _Chain:
     @property
     def first(self) -> Floats:
         """Direction (3,) of the first segment, in the axes of the root bone."""
-        return self.skeleton.first_segment(self.row)
+        return self.skeleton.first_segment(self.indices)
 
     def roll_side(self) -> Floats:
         """The side (3,) to which the chain bends from straight by default: about the X axis of its root bone."""
@@ -290,19 +292,19 @@ class _Chain:
 
     def bends_in(self, poses: Floats) -> Floats:
         """Return the bends (n, 3) in pose matrices (m, 4, 4); zero where these are not finite."""
-        limb = Limb.of(self.skeleton, self.row, poses, self.end)
+        limb = Limb.of(self.skeleton, self.indices, poses, self.end)
         return _bends(limb) if np.isfinite(limb.joints).all() and limb.length > 0.0 else np.zeros_like(self.at_rest)
 
     def posed(self, ob: Object, depsgraph: Depsgraph) -> Floats:
         """Return the bends (n, 3) in the current pose; zero if that pose is a solution."""
-        if not set(self.row).isdisjoint(fk_store.stored_bones(ob)):
+        if not set(self.indices).isdisjoint(fk_store.stored_bones(ob)):
             return np.zeros_like(self.at_rest)
         return self.bends_in(read_poses(ob, depsgraph))
 
     def animated(self, ob: Object) -> Floats:
         """Return the mean bends (n, 3) over the frames of the animation on which the chain is bent."""
         still = np.zeros_like(self.at_rest)
-        bases = animated_bases(ob, self.row[1:])
+        bases = animated_bases(ob, self.indices[1:])
         if bases is None:
             return still
         joints = self.bends_by(bases)
@@ -319,7 +321,7 @@ class _Chain:
 
     def steps_by(self, bases: Floats) -> Floats:
         """Return the segments (F, n, 3), in the axes of the root bone, that these matrices make."""
-        below = np.array(self.row[1:])
+        below = np.array(self.indices[1:])
         local = self.skeleton.offsets[below] @ bases
         poses = [np.broadcast_to(np.eye(4), local[:, 0].shape)]
         for k in range(len(below)):
@@ -331,7 +333,7 @@ class _Chain:
     @property
     def _end_in_tip(self) -> Floats:
         """Where (3,) the chain ends at rest, in the axes of its last bone."""
-        tip = self.row[-1]
+        tip = self.indices[-1]
         if self.end is None:
             return np.array((0.0, self.skeleton.lengths[tip], 0.0))
         return np.asarray((inverse(self.skeleton.rest[tip]) @ self.skeleton.rest[self.end])[:3, 3])
@@ -339,8 +341,8 @@ class _Chain:
     def limits(self, posed: Sequence[PoseBone]) -> Floats | None:
         """Return the axis about which limits let the joints bend more one way than the other; None if there is none."""
         found = np.zeros(3)
-        root = self.skeleton.rest[self.row[0], :3, :3]
-        for joint, (bone, index) in enumerate(zip(posed, self.row, strict=True)):
+        root = self.skeleton.rest[self.indices[0], :3, :3]
+        for joint, (bone, index) in enumerate(zip(posed, self.indices, strict=True)):
             if joint == 0 or (self.lead is not None and joint != self.lead):
                 continue
             try:
@@ -357,12 +359,13 @@ class _Chain:
 
         It is in the axes of the root bone.
         """
-        limb = Limb.of(self.skeleton, self.row, poses, self.end)
+        limb = Limb.of(self.skeleton, self.indices, poses, self.end)
         if not (np.isfinite(poses).all() and limb.length > 0.0):
             return None
         heads = poses[:, :3, 3]
         tails = heads + poses[:, :3, 1] * self.skeleton.lengths[:, None]
-        side = sides.side_of_row(replace(self.figure, heads=heads, tails=tails), self.row)
+        order = [self.skeleton.names.index(name) for name in self.figure.names]
+        side = sides.side_of_row(replace(self.figure, heads=heads[order], tails=tails[order]), self.row)
         if side is None:
             return None
         return np.asarray(limb.frames[0].T.dot(np.cross(side, limb.joints[-1] - limb.joints[0])) / limb.length)

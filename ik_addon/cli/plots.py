@@ -41,10 +41,10 @@ def sample(
 ) -> Generator[float, None, Tracks]:
     """Play frames and sample legs and hips; yields progress (0 to 1)."""
     scene = context.scene
-    figure = Figure.of(ob)
-    feet = [figure.names.index((end_of(tip) or tip).name) for tip in legs]
+    figure, names = Figure.of(ob), ob.pose.bones.keys()
+    feet = [end_of(tip) or tip for tip in legs]
     hips = root_of(figure, figure.names.index(chain_bones(legs[0])[0].name))
-    rows = np.array([*feet, hips], dtype=np.int64)
+    rows = np.array([names.index(name) for name in (*(foot.name for foot in feet), figure.names[hips])], dtype=np.int64)
     with over_frames(context.view_layer, ob) as (_undo, before):
         poses, _ = yield from played(context.view_layer, ob, rows, frames)
         before.restore()

@@ -131,10 +131,7 @@ STRAIGHT = 1e-4
 
 @dataclass(frozen=True)
 class Skeleton:
-    """The bones of an armature at rest, in the order of `pose.bones` and `data.bones`, in which parents come first.
-
-    Lengths are in the armature's unit.
-    """
+    """The bones of an armature in the order of `pose.bones`, at rest. Lengths in the armature's unit."""
 
     names: tuple[str, ...]
     parents: Ints
@@ -160,9 +157,11 @@ class Skeleton:
         bones = [pose_bone.bone for pose_bone in ob.pose.bones]
         index = {bone.name: i for i, bone in enumerate(bones)}
         parents = np.array([index[parent.name] if (parent := bone.parent) else -1 for bone in bones], dtype=np.int64)
-        matrices = np.empty((len(bones), 4, 4), dtype=np.float32)
+        # Pose and armature may list bones in a different order.
+        place = {name: i for i, name in enumerate(ob.data.bones.keys())}
+        matrices = np.empty((len(bones), 16), dtype=np.float32)
         ob.data.bones.foreach_get("matrix_local", matrices.ravel())
-        rest = matrices.swapaxes(1, 2).astype(np.float64)
+        rest = matrices[[place[name] for name in index]].reshape(-1, 4, 4).swapaxes(1, 2).astype(np.float64)
         offsets = rest.copy()
         child = parents >= 0
         offsets[child] = inverse(rest[parents[child]]) @ rest[child]

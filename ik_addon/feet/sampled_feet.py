@@ -170,8 +170,9 @@ def sample(
     rest = [tip for tip in tips_of(ob) if tip not in tips and _stands(tip, times)]
     whole = Snap.of(context.view_layer, ob, [*tips, *rest], False, Poles.KEEP)
     figure = Figure.of(ob)
-    carrying = {root_of(figure, chain.bones[0]) for chain in whole.chains[: len(tips)]}
-    hips = carrying.pop() if len(carrying) == 1 else None
+    first = [figure.names.index(whole.skeleton.names[chain.bones[0]]) for chain in whole.chains[: len(tips)]]
+    carrying = {root_of(figure, bone) for bone in first}
+    hips = ob.pose.bones.find(figure.names[carrying.pop()]) if len(carrying) == 1 else None
     more = [] if hips is None else [bone for bone in (hips, whole.skeleton.parents[hips]) if bone >= 0]
     extra = [Goal(other) for other in (ground, on) if other is not None]
     sampler = replace(

@@ -134,15 +134,14 @@ class BodyDrag:
         self._tips = [tip.name for tip in _solved_chains(ob)]
         self._figure = Figure.of(ob, steered)
         image = image_of(ob, ask.bone)
-        names = [ask.bone, *([image] if image and image not in steered else [])]
-        self._grabbed = list(map(self._figure.names.index, names))
+        self._names = [ask.bone, *([image] if image and image not in steered else [])]
         self._pinned = _pins_of(ob, ask, self._figure)
         self.extent = self._extent(ask.length)
         above = [bone.name for bone in ob.pose.bones[ask.bone].parent_recursive]
         if self.extent.root in above and not ask.use_tail and steered.keys() >= {*above}:
             raise _steered(above[0])
         self.stand = Stand.of(context.evaluated_depsgraph_get(), ob, self.extent.root)
-        self._held = [self._hold(bone) for bone in self._grabbed]
+        self._held = [self._hold(name) for name in self._names]
         self._turning: Poser | None = None
         """Like `_poser`, for when the dragged bone gets an orientation too; made when first needed."""
         self._placed: tuple[tuple[float, ...], Floats] | None = None
@@ -183,8 +182,9 @@ class BodyDrag:
         for member in find_members(self._figure):
             end = end_below(self._figure, list(member.row))
             for bone in (*member.row, *(() if end is None else (end,))):
-                parts[bone] = say(member.words)
-        return list(dict.fromkeys(parts.get(bone, self._figure.names[bone]) for bone in posed.held_by))
+                parts[self._figure.names[bone]] = say(member.words)
+        names = list(self.stand.index)
+        return list(dict.fromkeys(parts.get(names[bone], names[bone]) for bone in posed.held_by))
 
     def move(self, context: Context, offset: Vector, turn: Quaternion | None = None) -> PosedBody:
         """Bring the dragged joint to an offset from its start, or as near as possible, and pose the bones.
@@ -279,20 +279,22 @@ class BodyDrag:
     def _what_moved(self) -> Dragged:
         """Return what the drag moved, and the pins, the ends of all live chains among them."""
         movable = movable_bones(self._body)
-        pins = [pin for pin in self._all_pins(()) if pin.bone in movable]
-        posed = _bones_of([self.ob.pose.bones[name] for name in self._tips])
-        moved, solved = (np.array(sorted(own), dtype=np.int64) for own in (self.moved, posed))
+        order, pins = self.stand.order, [pin for pin in self._all_pins(()) if pin.bone in movable]
+        posed = list(_bones_of([self.ob.pose.bones[name] for name in self._tips]))
+        moved, solved = (np.flatnonzero(np.isin(order, own)) for own in (self.moved, posed))
         return Dragged(self.ob, self._before, self.stand, self._body, moved, pins, self.size, solved)
 
     def _extent(self, length: int) -> Extent:
-        free, use_tail = None if self._pinned else self._ask.without_pins, self._ask.use_tail
-        return Extent.of(self.ob, self._figure, self._grabbed, use_tail=use_tail, length=length, without_pins=free)
+        grabbed = [self._figure.names.index(name) for name in self._names]
+        free = None if self._pinned else self._ask.without_pins
+        return Extent.of(self.ob, self._figure, grabbed, use_tail=self._ask.use_tail, length=length, without_pins=free)
 
-    def _hold(self, bone: int) -> _Held:
-        stand, name = self.stand, self._figure.names[bone]
+    def _hold(self, name: str) -> _Held:
+        stand, bone = self.stand, self.stand.index[name]
         point = stand.tail(bone) if self._ask.use_tail else None
         mirror = None if name == self.bone else Mirror.of(self.ob, self.bone, name)
-        first = next(iter(limb_of(self._figure, bone)), None)
+        limb = limb_of(self._figure, self._figure.names.index(name))
+        first = stand.index[self._figure.names[limb[0]]] if limb else None
         return _Held(bone, stand.pose[bone, :3, 3] if point is None else point, point, first, mirror)
 
     def _grabs(self, rotation: Floats | None = None) -> list[Grab]:
@@ -335,8 +337,9 @@ class BodyDrag:
     def _loose(self) -> set[int]:
         """The bones whose pins keep no place: what is dragged, and the toes of a dragged foot."""
         figure = self._figure
-        feet = [bone for bone in self._grabbed if part_of(figure, bone) in EXTREMITIES]
-        return {held.bone for held in self._held}.union(*map(figure.below, feet))
+        feet = [bone for bone in map(figure.names.index, self._names) if part_of(figure, bone) in EXTREMITIES]
+        toes = {self.stand.index[figure.names[toe]] for foot in feet for toe in figure.below(foot)}
+        return {held.bone for held in self._held} | toes
 
     def _end_pins(self, grabbed: Collection[int]) -> list[Pin]:
         """Return pins for the ends of chains, which targets hold, except for chains with a grabbed bone.
@@ -345,16 +348,16 @@ class BodyDrag:
         where they would keep the dragged joint from its place.
         """
         stand, ob, found = self.stand, self.ob, []
-        body = {Goal(ob, stand.skeleton.names[bone]) for bone in movable_bones(self._body)}
-        feet = feet_of(self._figure)
+        body = {Goal(ob, name) for name, bone in stand.index.items() if bone in movable_bones(self._body)}
+        feet = {self._figure.names[foot] for foot in feet_of(self._figure)}
         for tip in _solved_chains(ob):
             own, end, goal = posed_bones(tip), end_of(tip), target_of(tip)
-            whole = {stand.index[bone.name] for bone in (*own, *([] if end is None else [end]))}
-            if not whole.isdisjoint(grabbed):
+            whole = [*own, *([] if end is None else [end])]
+            if not {stand.index[bone.name] for bone in whole}.isdisjoint(grabbed):
                 continue
             if goal is not None and not body.isdisjoint(parents_of(goal.ob, goal.bone)):
                 continue
-            strength = HOLDING if whole.isdisjoint(feet) else np.inf
+            strength = HOLDING if feet.isdisjoint(bone.name for bone in whole) else np.inf
             last = stand.index[tip.name]
             place = stand.pose[last] @ np.array(reach_of(tip).to_4d())
             found.append(Pin(last, rotation=chain_of(tip).use_rotation, strength=strength, point=place[:3]))
@@ -365,7 +368,7 @@ class BodyDrag:
     def _write(self, context: Context, posed: PosedBody, poser: Poser) -> None:
         stand, ob = self.stand, self.ob
         rows = stand.rows(ob, self._before, stand.posed(posed), poser.tree.bones, self._body.root)
-        last, self.moved = self.moved, poser.tree.bones.tolist()
+        last, self.moved = self.moved, stand.order[poser.tree.bones].tolist()
         self._rows = rows
         with registry.paused(ob):  # chains follow in `finish`
             written = sorted({*last, *self.moved})

@@ -74,12 +74,12 @@ class BodyRange:
         """
         self._view_layer, self._dragged, ob = context.view_layer, dragged, dragged.ob
         self._snap = snap = Snap.of(context.view_layer, ob, tips, True, Poles.MATCH)
-        skeleton = dragged.stand.skeleton
+        stand, order = dragged.stand, dragged.stand.order
         goals = reach.spreads(context.scene, dict(enumerate(snap.goals)))
         bent = {chain.pole: chain for chain in snap.chains}
         self._targets = [spread for goal, spread in goals.items() if goal not in bent]
         self._poles = {goal: (bent[goal], spread) for goal, spread in goals.items() if goal in bent}
-        moving = {bone: Goal(ob, skeleton.names[bone], turns=True) for bone in dragged.bones.tolist()}
+        moving = {bone: Goal(ob, stand.skeleton.names[order[bone]], turns=True) for bone in dragged.bones.tolist()}
         self._spreads = reach.spreads(context.scene, moving)
         written = *self._spreads.values(), *(spread for _, spread in self._poles.values())
         self._keyed = np.unique(np.concatenate([np.zeros(0), *(spread.frames for spread in written)]))
@@ -91,9 +91,10 @@ class BodyRange:
         """(F,) these and all whole frames between them."""
         self._is_hard = np.isinf([pin.strength for pin in dragged.pins])
         """(p,) which of the pins never give way."""
-        some = {*snap.sampler.bones.tolist(), *dragged.bones.tolist(), *(pin.bone for pin in dragged.pins)}
-        self._sampler = Sampler.of(ob, [], [], True, some.union(*map(skeleton.ancestors, some)))
-        """Samples the bones that moved, are pinned or belong to limbs, and those above them."""
+        some = {*snap.sampler.bones.tolist(), *order[[*dragged.bones, *(pin.bone for pin in dragged.pins)]].tolist()}
+        self._sampler = Sampler.of(ob, [], [], True, some.union(*map(stand.skeleton.ancestors, some)))
+        self._needed = np.flatnonzero(np.isin(order, self._sampler.bones))
+        """The bones that moved, are pinned or belong to limbs, and those above them, parents first."""
         self._before = self._foretold(dragged.before) if self._spreads else None
         """(F, n, 4, 4) the poses before the drag; None if more than keys decides."""
 
@@ -103,7 +104,7 @@ class BodyRange:
         if sampled is None:
             return None
         poses = np.repeat(stand.pose[None], len(self._frames), axis=0)
-        poses[:, self._sampler.bones] = sampled.poses
+        poses[:, self._needed] = sampled.poses[:, self._sampler.rows(stand.order[self._needed].tolist())]
         return poses
 
     def spread(self, rows: Row, undo: ExitStack) -> list[str]:
@@ -124,12 +125,13 @@ class BodyRange:
             spread.put(undo)
         if self._before is None:
             for bone, spread in self._spreads.items():
-                spread.put(undo, rows[bone])
+                spread.put(undo, rows[stand.order[bone]])
             alone = say("More than keys moves '{rig}', so pins hold on this frame alone", rig=dragged.ob.name)
             return [alone] if self._spreads else []
         held, posed = self._held(rows, self._before[np.searchsorted(self._frames, self._keyed)])
         for bone, spread in self._spreads.items():
-            spread.put(undo, rows[bone], held[np.searchsorted(self._keyed, spread.frames), bone])
+            own = stand.order[bone]
+            spread.put(undo, rows[own], held[np.searchsorted(self._keyed, spread.frames), own])
         if self._poles:
             self._bend(rows, posed, undo)
         after = posed if len(self._keyed) == len(self._frames) else self._foretold(rows)
@@ -138,9 +140,9 @@ class BodyRange:
         slips = lengths_of(self._gaps(after, goals)[:, :, 0]).max(axis=0, initial=0.0) * self._is_hard
         if slips.max(initial=0.0) <= SLIPS:
             return []
-        name = stand.skeleton.names[dragged.pins[int(np.argmax(slips))].bone]
+        bone = stand.skeleton.names[stand.order[dragged.pins[int(np.argmax(slips))].bone]]
         worst = percent(slips.max())
-        return [say("'{bone}' slips by up to {distance} of the body's size between keys", bone=name, distance=worst)]
+        return [say("'{bone}' slips by up to {distance} of the body's size between keys", bone=bone, distance=worst)]
 
     def _gaps(self, poses: Floats, goals: Floats) -> Floats:
         """Return what pins lack (F, p, 2, 3) in poses (F, n, 4, 4) to be where they should (F, p, 4, 4)."""
@@ -154,7 +156,7 @@ class BodyRange:
             poses: (K, n, 4, 4) the poses before the drag.
         """
         dragged, stand, ob, frames, now = self._dragged, self._dragged.stand, self._dragged.ob, self._keyed, self._here
-        own = dragged.bones
+        own = stand.order[dragged.bones]
         modes = [ob.pose.bones[i].rotation_mode for i in own.tolist()]
         shares = next(iter(self._spreads.values())).shares(frames)
 
@@ -166,7 +168,7 @@ class BodyRange:
         fk = np.repeat(dragged.before[None], len(frames), axis=0)
         for bone, spread in self._spreads.items():
             columns = list(spread.curves)
-            fk[:, bone, columns] = spread.keyed(frames)[:, columns]
+            fk[:, stand.order[bone], columns] = spread.keyed(frames)[:, columns]
         found = stand.rows(ob, fk, poses, dragged.solved, None)
         found[:, own] = shared(found)
         wish = self._posed(poses, basis(found[:, own], modes, np.zeros(len(own), dtype=bool)))
@@ -178,15 +180,15 @@ class BodyRange:
             if left.any():
                 held, start = [dragged.pins[i] for i in chosen.tolist()], unscaled(wish[left])
                 pinned = dragged.placed(wish[left])[:, chosen]
-                holding = Holding(dragged.body, held, dragged.size, self._sampler.bones.tolist(), start, pinned)
+                holding = Holding(dragged.body, held, dragged.size, self._needed.tolist(), start, pinned)
                 posed[left] = times(times(holding.brought(kept[left][:, chosen]), inverse(start)), wish[left])
                 gaps = self._gaps(posed, kept)[:, self._is_hard]
                 left &= lengths_of(gaps).max(axis=(1, 2), initial=0.0) >= 10.0 * HELD
-        found[solved] = stand.rows(ob, found[solved], posed[solved], own, dragged.body.root)
+        found[solved] = stand.rows(ob, found[solved], posed[solved], dragged.bones, dragged.body.root)
         # FK beneath live limbs: what pins ask of a straight limb would turn it, and what FK can't show stays straight.
-        live = np.isin(own, dragged.solved)
+        live = np.isin(dragged.bones, dragged.solved)
         knees = [knee for chain, _ in self._poles.values() for knee in chain.bones[1:2]]
-        upper, lower = (wish[:, bones, :3, 1] for bones in (dragged.body.parents[own], own))
+        upper, lower = (wish[:, bones, :3, 1] for bones in (dragged.body.parents[dragged.bones], dragged.bones))
         straight = np.isin(own, knees) & (lengths_of(np.cross(upper, lower)).T < SHOWS)
         straight[now] = False
         found[:, own[live]] = np.where(straight[..., None], fk[:, own], shared(fk))[:, live]
@@ -210,11 +212,11 @@ class BodyRange:
         """Return poses (K, n, 4, 4) with other basis matrices (K, b, 4, 4) of the bones that moved."""
         stand, ob, found = self._dragged.stand, self._dragged.ob, poses.copy()
         places = {bone: i for i, bone in enumerate(self._dragged.bones.tolist())}
-        for bone in self._sampler.bones.tolist():
+        for bone in self._needed.tolist():
             above = int(self._dragged.body.parents[bone])
             parent = None if above < 0 else found[:, above]
             if bone in places:
-                found[:, bone] = stand.skeleton.to_pose(ob, bone, own[:, places[bone]], parent)
+                found[:, bone] = stand.skeleton.to_pose(ob, int(stand.order[bone]), own[:, places[bone]], parent)
             elif parent is not None:
                 found[:, bone] = times(times(parent, inverse(poses[:, above])), poses[:, bone])
         return found
@@ -231,7 +233,7 @@ class BodyRange:
         now = snap.sampler.foretold(self._view_layer, self._keyed, rows)
         if now is None:
             return
-        held = replace(now, poses=poses[:, snap.sampler.bones])
+        held = replace(now, poses=poses[:, np.argsort(self._dragged.stand.order)[snap.sampler.bones]])
         wanted = now.goals[:, :, :3, 3].copy()
         for pole, (chain, _) in self._poles.items():
             limbs = snap.knee(now, chain)

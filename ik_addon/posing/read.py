@@ -34,9 +34,11 @@ STRAIGHT = np.radians(6.0)
 
 @dataclass(frozen=True)
 class Stand:
-    """An armature in its current pose. Its body has all its bones, in their order."""
+    """An armature in its current pose. Bones are in the order of its body, parents first."""
 
     skeleton: Skeleton
+    order: Ints
+    """(n,) the index of each bone in `pose.bones`."""
     index: dict[str, int]
     """Index of each bone, by name."""
     pose: Floats
@@ -56,10 +58,13 @@ class Stand:
             UserError: its bones can't be posed.
         """
         skeleton = Skeleton.of(ob)
-        index = {name: i for i, name in enumerate(skeleton.names)}
-        bones = list(ob.pose.bones)
-        pose = channels.read_pose(ob, np.arange(len(bones)))
+        order = np.argsort(skeleton.depths, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        parents = np.where(skeleton.parents[order] >= 0, place[skeleton.parents[order]], -1)
+        pose = channels.read_pose(ob, order)
         frames = orthonormal(pose[:, :3, :3])
+        bones = [ob.pose.bones[i] for i in order.tolist()]
         usable = np.isfinite(frames).all(axis=(1, 2)) & (determinants(frames) > 0.0)
         if not usable.all():
             name = bones[int(np.argmin(usable))].name
@@ -67,26 +72,26 @@ class Stand:
         ranges = np.array([ranges_of(bone) for bone in bones]).reshape(len(bones), 6)
         steered = steered_bones(ob)
         figure = Figure.of(ob)
-        folds = folds_of(figure)
-        rest, stiffness = _joints(bones, folds, skeleton.offsets)
+        folds = {figure.names[bone]: fold for bone, fold in folds_of(figure).items()}
+        rest, stiffness = _joints(bones, folds, skeleton.offsets[order])
         body = Body(
-            skeleton.parents,
+            parents,
             pose[:, :3, 3],
             frames,
             rest=rest,
             cones=ranges[:, :4],
             twist=ranges[:, 4:],
             stiffness=stiffness,
-            hardening=np.array([HARDENING * (i in folds and folds[i].hardens) for i in range(len(bones))]),
+            hardening=np.array([HARDENING * (bone.name in folds and folds[bone.name].hardens) for bone in bones]),
             give=np.array([0.0 if bone.name in steered else chain_of(bone).give for bone in bones]),
-            bends=_bends(depsgraph, bones, figure, frames),
-            root=index.get(root),
+            bends=_bends(depsgraph, ob, figure, dict(zip((bone.name for bone in bones), frames, strict=True))),
+            root={bone.name: i for i, bone in enumerate(bones)}.get(root),
         )
-        return cls(skeleton, index, pose, body)
+        return cls(skeleton, order, {bone.name: i for i, bone in enumerate(bones)}, pose, body)
 
     def tail(self, bone: int) -> Floats:
         """Return the tail (3,) of a bone."""
-        return np.asarray(self.pose[bone, :3, 3] + self.pose[bone, :3, 1] * self.skeleton.lengths[bone])
+        return np.asarray(self.pose[bone, :3, 3] + self.pose[bone, :3, 1] * self.skeleton.lengths[self.order[bone]])
 
     def pins(self, pins: Mapping[str, frozenset[str]], grabbed: Collection[int]) -> list[Pin]:
         """Return pins, given by bone name, without the location of `grabbed` bones."""
@@ -111,24 +116,24 @@ class Stand:
             bones: the bones that turned or moved.
             root: the bone that moved; None: there is none.
         """
-        rows, above = rows.copy(), self.skeleton.parents[bones]
-        rest = np.broadcast_to(self.skeleton.offsets[bones], (*pose.shape[:-3], len(bones), 4, 4)).copy()
+        rows, own, above = rows.copy(), self.order[bones], np.asarray(self.body.parents)[bones]
+        rest = np.broadcast_to(self.skeleton.offsets[own], (*pose.shape[:-3], len(own), 4, 4)).copy()
         rest[..., above >= 0, :, :] = times(pose[..., above[above >= 0], :, :], rest[..., above >= 0, :, :])
         basis = times(inverse(rest), pose[..., bones, :, :])
-        for i in np.flatnonzero(~self.skeleton.plain[bones]).tolist():
+        for i in np.flatnonzero(~self.skeleton.plain[own]).tolist():
             parent = None if above[i] < 0 else pose[..., above[i], :, :].reshape(-1, 4, 4)
             posed = pose[..., bones[i], :, :].reshape(-1, 4, 4)
-            found = self.skeleton.to_basis(ob, int(bones[i]), posed, parent)
+            found = self.skeleton.to_basis(ob, int(own[i]), posed, parent)
             basis[..., i, :, :] = found.reshape(basis[..., i, :, :].shape)
-        modes = np.array([ob.pose.bones[i].rotation_mode for i in bones.tolist()], dtype=np.str_)
-        turned, before = channels.basis_rotation(basis, rows[..., bones, :]), rows[..., bones, :]
-        rows[..., bones, :] = channels.with_rotation(before, turned, np.broadcast_to(modes, before.shape[:-1]))
+        modes = np.array([ob.pose.bones[i].rotation_mode for i in own.tolist()], dtype=np.str_)
+        turned, before = channels.basis_rotation(basis, rows[..., own, :]), rows[..., own, :]
+        rows[..., own, :] = channels.with_rotation(before, turned, np.broadcast_to(modes, before.shape[:-1]))
         for i in np.flatnonzero(bones == root).tolist():
-            rows[..., root, FIELDS["location"]] = basis[..., i, :3, 3]
+            rows[..., own[i], FIELDS["location"]] = basis[..., i, :3, 3]
         return rows
 
 
-def _joints(bones: Sequence[PoseBone], folds: Mapping[int, Fold], offsets: Floats) -> tuple[Floats, Floats]:
+def _joints(bones: Sequence[PoseBone], folds: Mapping[str, Fold], offsets: Floats) -> tuple[Floats, Floats]:
     """Return the axes (n, 3, 3) of bones at rest, in those of the parent, and their stiffness about these (n, 3).
 
     Stiffness is as set, and higher across the axis about which a joint folds. A joint without limits turns about the
@@ -136,7 +141,7 @@ def _joints(bones: Sequence[PoseBone], folds: Mapping[int, Fold], offsets: Float
     """
     rest, found = orthonormal(offsets[:, :3, :3]), np.array([stiffness_of(bone) for bone in bones]).reshape(-1, 3)
     for i, bone in enumerate(bones):
-        fold = folds.get(i)
+        fold = folds.get(bone.name)
         if fold is not None:
             along = back_times(np.array(bone.bone.matrix_local.to_3x3(), dtype=np.float64), fold.axes)
             if is_free(bone) and not found[i].any():
@@ -148,18 +153,18 @@ def _joints(bones: Sequence[PoseBone], folds: Mapping[int, Fold], offsets: Float
     return rest, found
 
 
-def _bends(depsgraph: Depsgraph, bones: Sequence[PoseBone], figure: Figure, frames: Floats) -> Floats:
+def _bends(depsgraph: Depsgraph, ob: Object, figure: Figure, frames: Mapping[str, Floats]) -> Floats:
     """Return the rotations (n, 3) by which straight knees and elbows begin to bend, in object space.
 
     They bend to the side of their chain, or to the one that a new chain would get.
     """
-    found = np.zeros((len(bones), 3))
+    found = dict.fromkeys(frames, np.zeros(3))
     for limb in find_members(figure):
         row = list(limb.row)
         lower = elbow(figure, row)
         if limb.region not in LIMBS or lower is None:
             continue
-        own, ob = [bones[bone] for bone in row], bones[0].id_data
-        bend = bend_side.to_bend(ob, own, end_bone.find(ob, own), depsgraph, STRAIGHT)
-        found[row[lower]] = frames[row[0]] @ bend
-    return found
+        bones = [ob.pose.bones[figure.names[bone]] for bone in row]
+        bend = bend_side.to_bend(ob, bones, end_bone.find(ob, bones), depsgraph, STRAIGHT)
+        found[bones[lower].name] = frames[bones[0].name] @ bend
+    return np.array(list(found.values()))

@@ -253,11 +253,13 @@ def _foot(skeleton: Skeleton, figure: Figure, bones: list[int]) -> tuple[int, Fl
 
     The axis across the foot is used because toes may point along the leg, as on a lifted foot, and then show no side.
     """
-    foot, toes = extremity_of(figure, bones), sides.toes_of(figure, bones)
-    if foot is None or toes is None or not sides.is_leg(figure, bones):
+    row = [figure.names.index(skeleton.names[bone]) for bone in bones]
+    foot, toes = extremity_of(figure, row), sides.toes_of(figure, row)
+    if foot is None or toes is None or not sides.is_leg(figure, row):
         return None
-    hinge = np.cross(figure.heads[foot] - figure.heads[bones[0]], toes)
-    return foot, np.asarray(skeleton.rest[foot, :3, :3].T.dot(hinge))
+    index = skeleton.names.index(figure.names[foot])
+    hinge = np.cross(figure.heads[foot] - figure.heads[row[0]], toes)
+    return index, np.asarray(skeleton.rest[index, :3, :3].T.dot(hinge))
 
 
 def _goals(tip: PoseBone, poles: Poles) -> list[Goal]:
