@@ -42,7 +42,7 @@ def _frame_change_pre(scene: Scene, _depsgraph: Depsgraph | None) -> None:
     if registry.is_paused:
         return
     registry.is_changing = True
-    graphs = [layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None]
+    graphs = _graphs(scene)
     is_tagged = not graphs or any(map(_is_tagged, graphs))
     # Objects that share an older armature's data and are new are found after the frame.
     for ob in unpaused(scene):
@@ -73,8 +73,19 @@ def _before_frame(ob: Object, rig: Rig, scene: Scene, graphs: list[Depsgraph], i
         rig.key_fk(ob, shown)
     rig.is_still = rig.is_read = False
     rig.originals = own_transforms(rig.plan) if others_follow_frames() else None
+    if is_tagged:
+        rig.doubt(scene.frame_current_final)
     if not rig.is_stale:
         rig.put_early(ob, scene.frame_current_final, graphs)
+
+
+def _unmute(ob: Object, rig: Rig, scene: Scene) -> None:
+    if rig.foretold is not None:
+        rig.unmute(ob, _graphs(scene))
+
+
+def _graphs(scene: Scene) -> list[Depsgraph]:
+    return [layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None]
 
 
 def _is_played() -> bool:
@@ -103,6 +114,8 @@ def _in_step(depsgraph: Depsgraph) -> Presence | None:
 def _frame_change_post(scene: Scene, depsgraph: Depsgraph) -> None:
     hooks.put_back()
     registry.is_changing = False
+    for ob in registry.objects():
+        guarded_rig(_unmute, ob, scene)
     if registry.is_paused:
         return
     is_related, is_shown = are_related_anew(depsgraph) or registry.is_edited, depsgraph.mode == "VIEWPORT"

@@ -227,17 +227,18 @@ class LiveBones:
         self.animated = animated
         self._are_other()
 
-    def fk_beneath(self, shown: Row, *, is_same_frame: bool) -> Row:
+    def fk_beneath(self, shown: Row, *, is_same_frame: bool, foretold: Row | None = None) -> Row:
         """Return the FK channels (k, 17) of a frame whose evaluated copy shows `shown` (k, 17).
 
-        Animation has overwritten what was written last. Where nothing has, the stored value holds, or on the same frame
-        the known one.
+        Animation has overwritten what was written last. Where nothing has, the stored value holds, on the same frame
+        the known one, and the foretold one (k, 17) if keys were muted.
         """
         if self.fk is None:
             return np.where(self.animated, shown, self.stored)
         same = shown == self.written
-        if is_same_frame:
-            return np.where(same, self.fk, shown)
+        known = self.fk if is_same_frame else foretold
+        if known is not None:
+            return np.where(same, known, shown)
         return np.where(same & ~self.animated, self.stored, shown)
 
     def take_driven(self, shown: Row) -> None:

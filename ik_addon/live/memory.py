@@ -45,7 +45,9 @@ class Memory:
         """Begin with nothing."""
         self._known: dict[bytes, Known] = {}
         self._expected: dict[float, Numbers] = {}
-        """The numbers (1, w) of the next frames if nothing is edited."""
+        """The numbers (1, w) of frames, played or not, if nothing is edited."""
+        self.is_sure = False
+        """Whether frames come as expected: the last one did, and nothing was edited or foretold since."""
         self._last: float | None = None
         self._pace = 0.0
         self._surprises = 0
@@ -65,32 +67,33 @@ class Memory:
         """Return the numbers (1, w) of a frame, if it was foretold."""
         return self._expected.get(frame)
 
-    def is_next(self, frame: float) -> bool:
+    def is_next(self, frame: float | None) -> bool:
         """Whether a frame follows those that were played last, at their pace."""
         return self._last is not None and self._pace != 0.0 and frame == self._last + self._pace
+
+    def doubt(self, frame: float | None = None) -> None:
+        """Expect nothing any more: something was edited. Where playback goes on with a frame, that will show."""
+        self.is_sure = False
+        if not self.is_next(frame):
+            self._expected.clear()
 
     @property
     def is_surprised(self) -> bool:
         """Whether frames were so often not as expected that nothing is foretold any more."""
         return self._surprises >= SURPRISES
 
-    def played(self, frame: float, numbers: Numbers, block: int, *, is_replayed: bool) -> Sequence[float]:
-        """Note that a frame with these numbers (1, w) was played, and return the frames to foretell now, a block.
-
-        If it had been solved before (`is_replayed`), those that follow mostly have been, too: none are foretold.
-        """
-        expected = self._expected.pop(frame, None)
-        if expected is not None and expected.tobytes() != numbers.tobytes():
+    def played(self, frame: float, numbers: Numbers, block: int) -> Sequence[float]:
+        """Note that a frame with these numbers (1, w) was played, and return the frames to foretell now, a block."""
+        expected = self._expected.get(frame)
+        self.is_sure = expected is not None and expected.tobytes() == numbers.tobytes()
+        if expected is not None and not self.is_sure:
             self._surprises += 1
             self._expected.clear()
         last, self._last = self._last, frame
         if last is None or frame == last:
             return ()
         before, self._pace = self._pace, frame - last
-        if self._pace != before or not self._pace.is_integer():
-            self._expected.clear()
-            return ()
-        if frame + self._pace in self._expected or (is_replayed and expected is None):
+        if self._pace != before or not self._pace.is_integer() or frame + self._pace in self._expected:
             return ()
         return [frame + self._pace * k for k in range(1, block + 1)]
 
@@ -101,6 +104,9 @@ class Memory:
         if numbers is None:
             self._surprises = SURPRISES
             return
+        self.is_sure = False
+        if (len(self._expected) + len(frames)) * numbers[0].nbytes > MEMORY:
+            self._expected.clear()
         self._expected.update((frame, numbers[i : i + 1]) for i, frame in enumerate(frames))
         new = {row.tobytes(): row for row in numbers if row.tobytes() not in self._known}
         if solve is not None and new:

@@ -15,7 +15,7 @@ from bpy.types import Depsgraph, Object
 
 from ..core import channels, compat, fk_keys
 from ..core.channels import FIELDS, WIDTH, Row
-from ..core.hooks import others_follow_frames
+from ..core.hooks import others_follow_frames, others_handle_frames
 from ..rig.plan.inputs import Numbers
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer
@@ -116,6 +116,10 @@ class Rig:
         """The address of the depsgraph that was read last."""
         self.is_untagged = False
         """Whether only the copy in that depsgraph has what was written last."""
+        self._mutes: fcurves.Mutes | None = None
+        """How the keys of live bones are muted, so that they don't overwrite what is written early."""
+        self.foretold: Row | None = None
+        """(k, 17) the FK pose of the frame that is being evaluated, while keys of live bones are muted."""
         self.bones = LiveBones(ob, plan) if bones is None else bones
         if self.bones.are_new:
             self.view.state = State.SOLVED  # nothing is solved yet: the channels hold the FK pose itself
@@ -215,8 +219,8 @@ class Rig:
         numbers, shown = self._shown(ob, depsgraph)
         now = moment_of(depsgraph)
         is_same = self.is_read and self.at == now and self.state is State.SOLVED
-        fk = self.bones.fk_beneath(shown, is_same_frame=is_same)
-        self.is_read = True
+        fk = self.bones.fk_beneath(shown, is_same_frame=is_same, foretold=self.foretold)
+        self.foretold, self.is_read = None, True
         self._put_fk(numbers, fk)
         if self.at != now:
             self.bones.forget_edits()
@@ -226,6 +230,7 @@ class Rig:
     def read_still(self, ob: Object, depsgraph: Depsgraph) -> tuple[Numbers, Row]:
         """Read the current frame again, while the channels hold a solution; the rest as in `read`."""
         now = moment_of(depsgraph)
+        self.doubt()
         self._evaluate_released(ob, depsgraph)
         if self.bones.fk is None or self.at not in {None, now} or self.state is State.UNKNOWN:
             self.bones.fk = self._recovered_fk(ob, depsgraph)
@@ -346,23 +351,49 @@ class Rig:
         return is_written
 
     def put_early(self, ob: Object, frame: float, graphs: Sequence[Depsgraph]) -> None:
-        """Write the solution of a frame that Blender has yet to evaluate, if it can be foretold and nothing keys it.
+        """Write the solution of a frame that Blender has yet to evaluate, if it can be foretold.
 
-        Skins are then deformed once, and simulations see the solved pose.
+        Skins are then deformed once, and simulations see the solved pose. Keys of the bones themselves would overwrite
+        it: they are muted in the evaluated copy meanwhile, as long as frames come as expected.
         """
-        if self.state is not State.SOLVED or not self.is_early:
+        if self.state is not State.SOLVED or not self._can_foretell:
             return
         memory = self.view.memory
-        if memory.expected(frame) is None:
+        # Renders and exports have copies of their own, and begin with another frame.
+        is_going_on = [graph.as_pointer() for graph in graphs] == [self.graph] and memory.is_next(frame)
+        if self.is_early and memory.expected(frame) is None:
             self._foretell(ob, [frame])
         numbers = memory.expected(frame)
-        if numbers is not None:
-            rows, seen = self._solution(ob, numbers).channels, None
-            # Renders and exports have copies of their own, and begin with another frame.
-            if [graph.as_pointer() for graph in graphs] == [self.graph] and memory.is_next(frame):
-                seen = ob.evaluated_get(graphs[0]) if fcurves.have_posed(ob) else None
-                self.is_untagged |= seen is not None
-            self.put(ob, rows, self.bones.written, seen=seen)
+        if numbers is None or not (self.is_early or (is_going_on and self._mute(ob, graphs[0], numbers))):
+            return
+        seen = ob.evaluated_get(graphs[0]) if is_going_on and fcurves.have_posed(ob) else None
+        self.is_untagged |= seen is not None
+        self.put(ob, self._solution(ob, numbers).channels, self.bones.written, seen=seen)
+
+    def _mute(self, ob: Object, depsgraph: Depsgraph, numbers: Numbers) -> bool:
+        """Mute the keys of live bones in the evaluated copy, for a frame with these numbers; return whether it can be.
+
+        A foretold FK pose is then not compared with the evaluated one, so the frame before must have come as expected.
+        """
+        if not self.view.memory.is_sure or others_handle_frames():
+            return False
+        if self._mutes is None:
+            self._mutes = fcurves.mutes(ob, {self.plan.skeleton.names[bone] for bone in self.plan.live.tolist()})
+        if not fcurves.mute(ob.evaluated_get(depsgraph), self._mutes.all):
+            return False
+        self.foretold = numbers[0, self.plan.numbers.rows].reshape(-1, WIDTH)[self.plan.numbers.live]
+        return True
+
+    def unmute(self, ob: Object, graphs: Sequence[Depsgraph]) -> None:
+        """Have the keys of live bones animate them again."""
+        for graph in graphs if self._mutes is not None else ():
+            fcurves.mute(ob.evaluated_get(graph), self._mutes.own)
+
+    def doubt(self, frame: float | None = None) -> None:
+        """Foretell anew: something was edited; see `Memory.doubt`."""
+        self._mutes = None
+        for view in self.views.values():
+            view.memory.doubt(frame)
 
     @property
     def _can_foretell(self) -> bool:
@@ -378,12 +409,8 @@ class Rig:
     def foretell(self, ob: Object, frame: float) -> None:
         """After a frame was played, solve the next ones in advance if playback is regular."""
         assert self.numbers is not None
-        assert self.known is not None
-        is_early, block = self.is_early, CLOSED if self.plan.is_closed else BLOCK
-        is_replayed = self.known.solved is None and not is_early
-        frames = self.view.memory.played(frame, self.numbers, block, is_replayed=is_replayed)
-        if is_early or not self.plan.is_searched:
-            self._foretell(ob, frames)
+        block = CLOSED if self.plan.is_closed else BLOCK
+        self._foretell(ob, self.view.memory.played(frame, self.numbers, block))
 
     def _foretell(self, ob: Object, frames: Sequence[float]) -> None:
         """Solve frames in advance if F-curves alone determine them."""

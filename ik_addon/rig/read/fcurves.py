@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from bpy.types import NlaStrip, NlaTrack, Object, PoseBone, Scene
@@ -219,6 +219,32 @@ def have_posed(ob: Object) -> bool:
     """Whether F-curves have Blender pose an armature on each frame: all of it if they set one channel of a bone."""
     fields = (channels.channel_of(curve.data_path) for curve in compat.curves_of(ob))
     return any(found is not None and found[0] in ob.pose.bones for found in fields)
+
+
+class Mutes(NamedTuple):
+    """Whether each F-curve of an object is muted, in their order."""
+
+    own: Bools
+    """As the user has set it."""
+    all: Bools
+    """With those of some bones' channels muted, too."""
+
+
+def mutes(ob: Object, names: Collection[str]) -> Mutes:
+    """Return how the channels of these bones are muted; nothing if their F-curves animate other objects, too."""
+    curves = () if compat.other_animated(ob) else compat.curves_of(ob)
+    own = np.array([curve.mute for curve in curves], dtype=bool)
+    found = [channels.channel_of(curve.data_path) for curve in curves]
+    return Mutes(own, own | np.array([channel is not None and channel[0] in names for channel in found], dtype=bool))
+
+
+def mute(seen: Object, muted: Bools) -> bool:
+    """Mute or unmute the F-curves of an evaluated copy; return False if they aren't these, or are not its own."""
+    curves = compat.curves_of(seen)
+    if len(curves) != len(muted):
+        return False
+    curves.foreach_set("mute", muted)  # leaves no tag
+    return True
 
 
 def animated(ob: Object, bones: Ints) -> Bools:
