@@ -239,9 +239,9 @@ def mutes(ob: Object, names: Collection[str]) -> Mutes:
 
 
 def mute(seen: Object, muted: Bools) -> bool:
-    """Mute or unmute the F-curves of an evaluated copy; return False if they aren't these, or are not its own."""
+    """Mute or unmute the F-curves of an evaluated copy; return False if these aren't its own."""
     curves = compat.curves_of(seen)
-    if len(curves) != len(muted):
+    if not len(muted) or len(curves) != len(muted):
         return False
     curves.foreach_set("mute", muted)  # leaves no tag
     return True
