@@ -112,7 +112,19 @@ def is_muted(data: AnimData, curve: FCurve | None, group: ActionGroup | None) ->
     """Whether an F-curve in a group, either of which may not exist yet, is not evaluated because of a mute."""
     if curve is not None and curve.mute:
         return True
-    return group is not None and group.mute and (MUTES_GROUPS or bool(evaluated_tracks(data)))
+    return group is not None and group.mute and _are_groups_muted(data)
+
+
+def _are_groups_muted(data: AnimData) -> bool:
+    return MUTES_GROUPS or bool(evaluated_tracks(data))
+
+
+def unmuted(data: AnimData, owner: CurveOwner) -> Iterator[Struct]:
+    """Yield the F-curves of an owner that are evaluated despite mutes."""
+    are_groups_muted = _are_groups_muted(data)
+    for curve in owner.fcurves:
+        if not (curve.mute or (are_groups_muted and curve.group is not None and curve.group.mute)):
+            yield curve
 
 
 def strips_of(tracks: Iterable[NlaTrack]) -> Iterator[Struct]:
@@ -151,9 +163,8 @@ def animating(owner: Struct) -> Iterator[FCurve]:
         return
     for user in (data, *strips_of(evaluated_tracks(data))):
         curves = curve_owner_of(user)
-        for curve in curves.fcurves if curves is not None else ():
-            if not is_muted(data, curve, curve.group):
-                yield curve
+        if curves is not None:
+            yield from unmuted(data, curves)
     yield from (driver for driver in data.drivers if not driver.mute)
 
 

@@ -122,15 +122,20 @@ def numbers_at(inputs: Inputs, stored: Row, frames: Sequence[float], fields: Col
 def _settings(tip: PoseBone, curves: Curves, driven: Collection[str], frames: Sequence[float]) -> Numbers:
     """Return the values (F, S), or (1, S), of `Settings` for the chain on a tip bone."""
     settings: Struct = chain_of(tip)
-    columns = []
-    for name in Settings._fields:
+    values = np.array([[getattr(settings, name) for name in Settings._fields]], dtype=np.float32)
+    for i, name in enumerate(Settings._fields):
         path = f"ik_addon.{name}"
         if path in driven:
             raise NotDetermined(f"'{name}' of the chain on '{tip.name}' is driven")
-        value = evaluated([getattr(settings, name)], curves.get(path, ()), frames)
-        known = settings.bl_rna.properties[name]
-        columns.append(np.clip(value, known.hard_min, known.hard_max))
-    return np.concatenate(np.broadcast_arrays(*columns), axis=1)
+        if path in curves:
+            known, values = (
+                settings.bl_rna.properties[name],
+                np.broadcast_to(values, (len(frames), values.shape[1])).copy(),
+            )
+            values[:, i : i + 1] = np.clip(
+                evaluated(values[0, i], curves[path], frames), known.hard_min, known.hard_max
+            )
+    return values
 
 
 def _placing(ob: Object, curves: Curves) -> Curves:
@@ -191,8 +196,8 @@ def in_force(ob: Object) -> Curves:
     if compat.is_layered(user.action):
         raise NotDetermined(f"The action '{user.action.name}' has several layers or strips")
     found: dict[str, list[Curve]] = {}
-    for curve in owner.fcurves:
-        if not compat.is_muted(data, curve, curve.group) and curve.is_valid and not curve.is_empty:
+    for curve in compat.unmuted(data, owner):
+        if curve.is_valid and not curve.is_empty:
             found.setdefault(curve.data_path, []).append(curve if strip is None else _played(strip, curve))
     if strip is not None and any("quaternion" in path and len(own) < 4 for path, own in found.items()):
         raise NotDetermined(f"An NLA strip sets all of the quaternions of '{ob.name}', but not all are keyed")
