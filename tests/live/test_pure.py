@@ -127,6 +127,19 @@ def test_a_render_in_the_background_shows_what_a_script_edited_before_it(
     assert not rigs.apart(rendered, rigs.poses_at(twin(), (8, 9, 10)))
 
 
+def test_keys_muted_in_playback_animate_whoever_shares_them_and_the_armature_once_live_is_off() -> None:
+    pair(BODIES["F-curves"])
+    frames = range(1, 15)
+    rigs.poses_at(rig(), frames)
+    rig().ik_addon.live = False
+    fk = rigs.poses_at(twin(), frames)
+    assert not rigs.apart(rigs.poses_at(rig(), [14]), {14: fk[14]})
+    other = rig().copy()
+    bpy.context.scene.collection.objects.link(other)
+    rigs.go_live(rig())
+    assert not rigs.apart(rigs.poses_at(other, frames), fk)
+
+
 # ---- bones that are renamed over a solution
 
 
