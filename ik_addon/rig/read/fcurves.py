@@ -128,13 +128,9 @@ def _settings(tip: PoseBone, curves: Curves, driven: Collection[str], frames: Se
         if path in driven:
             raise NotDetermined(f"'{name}' of the chain on '{tip.name}' is driven")
         if path in curves:
-            known, values = (
-                settings.bl_rna.properties[name],
-                np.broadcast_to(values, (len(frames), values.shape[1])).copy(),
-            )
-            values[:, i : i + 1] = np.clip(
-                evaluated(values[0, i], curves[path], frames), known.hard_min, known.hard_max
-            )
+            known, column = settings.bl_rna.properties[name], evaluated(values[0, i], curves[path], frames)
+            values = np.repeat(values, len(column) // len(values), axis=0)
+            values[:, i] = np.clip(column[:, 0], known.hard_min, known.hard_max)
     return values
 
 
