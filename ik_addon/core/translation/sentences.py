@@ -64,14 +64,20 @@ def marked(sentence: str, /) -> str:
     return sentence
 
 
+def source_of(text: str) -> str:
+    """Return the sentence that a text was said as, as it is written in the code; empty for any other text."""
+    return text.source if isinstance(text, Said) else ""
+
+
 def is_one_of(text: str, *sentences: str) -> bool:
     """Whether a text was said as one of these sentences, which are given as they are written in the code."""
-    return isinstance(text, Said) and text.source in sentences
+    return source_of(text) in sentences
 
 
 class UserError(Exception):
     """Raised when something can't be done; the message says why, and what to do."""
 
     def __init__(self, sentence: str, /, **fields: object) -> None:
-        """Translate the message and fill in its fields, as `say` does."""
-        super().__init__(say(sentence, **fields))
+        """Translate the message and fill in its fields, as `say` does, unless that was done before."""
+        self.message = sentence if isinstance(sentence, Said) else say(sentence, **fields)
+        super().__init__(self.message)

@@ -13,7 +13,7 @@ from ...anatomy.parts import side_of
 from ...core.chain_settings import IKAddonChain
 from ...core.constraints import SCALING, driven_channels, drivers_on, fighting_constraints
 from ...core.settings import chain_of, end_name, goal_of, is_newer, is_tip, unusable
-from ...core.translation.sentences import UserError, say
+from ...core.translation.sentences import UserError, marked, say
 from ...solve.problem import Floats
 from .followers import borrowed, goals_of
 from .presence import Presence, why_closed, why_unfit
@@ -21,6 +21,37 @@ from .sources import driving, uid_of
 
 NUMBER = re.compile(r"\.\d+$")
 """What Blender adds to a name that is taken."""
+
+AT_REST = marked("'{object}' is in Rest Position. Switch it to Pose Position")
+UNUSABLE = marked("'{label}' has a value that is not allowed. Reset this setting")
+NO_TARGET = marked("No target. Pick an object for the tip to follow")
+NOT_BELOW = marked("The end bone '{end_bone}' is not below '{tip}'. Choose another end bone")
+NOT_TWO = marked(
+    "Two-Bone needs exactly two bones with length, and this chain has {segments}. "
+    "Change Chain Length, or use another solver"
+)
+FOUGHT = marked("The constraint '{constraint}' on bone '{owner}' also moves bones of this chain. Mute it")
+DRIVEN = marked("The {path} of bone '{bone}' is driven, which overwrites the solution. Remove the driver")
+HELD = marked(
+    "The constraint '{constraint}' on bone '{owner}' keeps the end bone '{end}' from following the chain. "
+    "Mute it, or choose another end bone"
+)
+UPRIGHT = marked(
+    "Bone '{owner}' doesn't inherit rotation, which keeps the end bone '{end}' from following the chain. "
+    "Turn on Inherit Rotation, or choose another end bone"
+)
+"""Why a chain can't be solved; `ui.operators.fixes` has a button for each."""
+NO_RENDERS = marked(
+    "'{goal}' or its collection is disabled in renders, so it doesn't move there. "
+    "Enable it (empties are never rendered)"
+)
+TOO_LONG = marked("Chain Length is {chain_length}, but only {count} bones are available")
+CONNECTED = marked("The root bone '{root}' is connected and can't be pushed. Disconnect it in Edit Mode")
+ROOT_DRIVEN = marked("The root bone '{root}' can't be pushed because its location is driven. Mute the driver")
+SCALE_DRIVEN = marked("The chain can't stretch because the scale of its bones is driven. Mute the drivers")
+BORROWED = marked("The controls of this chain belong to '{other}', which they move too. Make own targets")
+OF_OTHER_SIDE = marked("The target belongs to the other side. Mirror the chain on '{other}'")
+"""Remarks on a chain that can be solved."""
 
 
 def tips(ob: Object) -> list[PoseBone]:
@@ -179,13 +210,13 @@ def check_seen(
     if obstacle:
         raise UserError(obstacle)
     if presence.seen(ob).data.pose_position == "REST":
-        raise UserError("'{object}' is in Rest Position. Switch it to Pose Position", object=ob.name)
+        raise UserError(AT_REST, object=ob.name)
     chain = chain_of(tip)
     for _, label in unusable(chain):
-        raise UserError("'{label}' has a value that is not allowed. Reset this setting", label=say(label))
+        raise UserError(UNUSABLE, label=say(label))
     posed = [*bones, *([] if end is None else [end])]
     if chain.target is None:
-        raise UserError("No target. Pick an object for the tip to follow")
+        raise UserError(NO_TARGET)
     for goal in goals_of(tip):
         obstacle = why_unfit(ob, posed, goal, presence)
         if obstacle:
@@ -198,11 +229,7 @@ def check_seen(
                 "A driver of this chain reads '{own}', part of the chain. Let it read something else", own=bone.name
             )
     if chain.end_bone and end_of(tip) is None:
-        raise UserError(
-            "The end bone '{end_bone}' is not below '{tip}'. Choose another end bone",
-            end_bone=chain.end_bone,
-            tip=tip.name,
-        )
+        raise UserError(NOT_BELOW, end_bone=chain.end_bone, tip=tip.name)
     check_bones(ob, posed, constrained)
     if end is not None:
         check_between(ob, bones[-1], end)
@@ -210,19 +237,12 @@ def check_seen(
     if not segments + movable:
         raise UserError("All bones of the chain start at the same point, so it has no length to solve")
     if chain.solver == "TWO_BONE" and not segments <= 2 <= segments + movable:
-        raise UserError(
-            "Two-Bone needs exactly two bones with length, and this chain has {segments}. "
-            "Change Chain Length, or use another solver",
-            segments=segments,
-        )
+        raise UserError(NOT_TWO, segments=segments)
     remarks = _remarks(ob, chain, bones, presence)
-    remarks += [
-        say("The controls of this chain belong to '{other}', which they move too. Make own targets", other=other.name)
-        for other in dict.fromkeys(borrowed(tip).values())
-    ]
+    remarks += [say(BORROWED, other=other.name) for other in dict.fromkeys(borrowed(tip).values())]
     other = mirrored_from(tip)
     if other is not None:
-        remarks.append(say("The target belongs to the other side. Mirror the chain on '{other}'", other=other.name))
+        remarks.append(say(OF_OTHER_SIDE, other=other.name))
     if is_newer(ob):
         remarks.insert(
             0,
@@ -237,42 +257,18 @@ def check_seen(
 def check_bones(ob: Object, bones: list[PoseBone], constrained: Sequence[PoseBone] | None = None) -> None:
     """Raise `UserError` if anything but the solver moves these bones; `constrained` as in `check_seen`."""
     for owner, constraint in fighting_constraints(ob, bones, constrained):
-        raise UserError(
-            "The constraint '{constraint}' on bone '{owner}' also moves bones of this chain. Mute it",
-            constraint=constraint.name,
-            owner=owner.name,
-        )
+        raise UserError(FOUGHT, constraint=constraint.name, owner=owner.name)
     for name, path in driven_channels(ob, bones):
-        raise UserError(
-            "The {path} of bone '{bone}' is driven, which overwrites the solution. Remove the driver",
-            path=path,
-            bone=name,
-        )
+        raise UserError(DRIVEN, path=path, bone=name)
 
 
 def check_between(ob: Object, tip: PoseBone, end: PoseBone) -> None:
     """Raise `UserError` if a bone between a tip and its end bone doesn't move along with the tip."""
     for owner, constraint in holding_constraints(ob, tip, end):
-        raise UserError(
-            "The constraint '{constraint}' on bone '{owner}' keeps the end bone '{end}' from following the chain. "
-            "Mute it, or choose another end bone",
-            constraint=constraint.name,
-            owner=owner.name,
-            end=end.name,
-        )
-    upright = upright_between(tip, end)
-    if upright:
-        raise UserError(
-            "Bone '{owner}' doesn't inherit rotation, which keeps the end bone '{end}' from following the chain. "
-            "Turn on Inherit Rotation, or choose another end bone",
-            owner=upright[0].name,
-            end=end.name,
-        )
-
-
-def upright_between(tip: PoseBone, end: PoseBone) -> list[PoseBone]:
-    """Return the bones between a tip and its end bone that don't turn along, as they don't inherit rotation."""
-    return [bone for bone in between(tip, end) if not bone.bone.use_inherit_rotation]
+        raise UserError(HELD, constraint=constraint.name, owner=owner.name, end=end.name)
+    for bone in between(tip, end):
+        if not bone.bone.use_inherit_rotation:
+            raise UserError(UPRIGHT, owner=bone.name, end=end.name)
 
 
 def holding_constraints(ob: Object, tip: PoseBone, end: PoseBone) -> list[tuple[PoseBone, Constraint]]:
@@ -295,37 +291,17 @@ def out_of_reach_paths(chain: IKAddonChain, bones: list[PoseBone]) -> list[str]:
 
 def _remarks(ob: Object, chain: IKAddonChain, bones: list[PoseBone], presence: Presence) -> list[str]:
     remarks = [
-        say(
-            "'{goal}' or its collection is disabled in renders, so it doesn't move there. "
-            "Enable it (empties are never rendered)",
-            goal=goal.name,
-        )
+        say(NO_RENDERS, goal=goal.name)
         for goal in (chain.target, chain.pole)
         if goal is not None and (presence.seen(goal).hide_render or uid_of(goal) not in presence.in_renders)
     ]
     if chain.chain_length > len(bones):
-        remarks.append(
-            say(
-                "Chain Length is {chain_length}, but only {count} bones are available",
-                chain_length=chain.chain_length,
-                count=len(bones),
-            )
-        )
+        remarks.append(say(TOO_LONG, chain_length=chain.chain_length, count=len(bones)))
     if is_connected(chain, bones[0]):
-        root = bones[0].name
-        remarks.append(
-            say("The root bone '{root}' is connected and can't be pushed. Disconnect it in Edit Mode", root=root)
-        )
-    driven = drivers_on(ob, out_of_reach_paths(chain, bones))
-    if driven and chain.out_of_reach == "PUSH_ROOT":
-        remarks.append(
-            say(
-                "The root bone '{root}' can't be pushed because its location is driven. Mute the driver",
-                root=bones[0].name,
-            )
-        )
-    elif driven:
-        remarks.append(say("The chain can't stretch because the scale of its bones is driven. Mute the drivers"))
+        remarks.append(say(CONNECTED, root=bones[0].name))
+    if drivers_on(ob, out_of_reach_paths(chain, bones)):
+        driven = ROOT_DRIVEN if chain.out_of_reach == "PUSH_ROOT" else SCALE_DRIVEN
+        remarks.append(say(driven, root=bones[0].name))
     return remarks
 
 

@@ -28,6 +28,13 @@ from .sources import Carrier
 LOOP = marked("Dependency loop with {others}. Give one of the chains a different target")
 LOOP_OF_ARMATURES = marked("Dependency loop between {names}. Give a chain of one of them a different target")
 """The faults of chains that need each other's solution."""
+END_SHARED = marked(
+    "The chain on '{tip}' also poses the end bone '{name}'. Turn off End Rotation for one chain, or shorten the other"
+)
+END_HELD = marked(
+    "The chain on '{tip}' poses '{bone}', which keeps the end bone '{end}' from following this chain. "
+    "Turn off End Rotation, or choose another end bone"
+)
 
 
 class Shape(NamedTuple):
@@ -247,21 +254,12 @@ def without_shared_ends(skeleton: Skeleton, planned: list[ChainPlan], faults: di
         above = skeleton.ancestors(chain.end)
         posed = next((bone for bone in above[: above.index(chain.bones[-1])] if bone in owners), None)
         if owners[chain.end] is not chain:
-            faults[chain.tip] = say(
-                "The chain on '{tip}' also poses the end bone '{name}'. Turn off End Rotation for one chain, or "
-                "shorten the other",
-                tip=owners[chain.end].tip,
-                name=skeleton.names[chain.end],
-            )
+            name = skeleton.names[chain.end]
+            faults[chain.tip] = say(END_SHARED, tip=owners[chain.end].tip, name=name)
             planned.remove(chain)
         elif posed is not None:
-            faults[chain.tip] = say(
-                "The chain on '{tip}' poses '{bone}', which keeps the end bone '{end}' from following this chain. "
-                "Turn off End Rotation, or choose another end bone",
-                tip=owners[posed].tip,
-                bone=skeleton.names[posed],
-                end=skeleton.names[chain.end],
-            )
+            bone, end = skeleton.names[posed], skeleton.names[chain.end]
+            faults[chain.tip] = say(END_HELD, tip=owners[posed].tip, bone=bone, end=end)
             planned.remove(chain)
 
 

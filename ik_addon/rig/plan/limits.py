@@ -8,11 +8,13 @@ from bpy.types import PoseBone
 
 from ...core.settings import chain_of
 from ...core.skeleton import matrix_array, orthonormal
-from ...core.translation.sentences import UserError
+from ...core.translation.sentences import UserError, marked
 from ...solve.limb.two_bones import Hinge
 from ...solve.problem import Solver
 from .chain import bending_bones
 
+STIFFNESS = marked("The IK stiffness of bone '{bone}' is not a number. Set it again")
+STRETCH = marked("The IK stretch of bone '{bone}' is not a number. Set it again")
 Range = tuple[float, float]
 FREE: Range = (-math.inf, math.inf)
 SETTINGS = tuple(
@@ -59,9 +61,9 @@ def check_numbers(bone: PoseBone, *, limits: bool) -> None:
     if limits:
         ranges_of(bone)
         if not all(map(math.isfinite, stiffness_of(bone))):
-            raise UserError("The IK stiffness of bone '{bone}' is not a number. Set it again", bone=bone.name)
+            raise UserError(STIFFNESS, bone=bone.name)
     if not math.isfinite(bone.ik_stretch):
-        raise UserError("The IK stretch of bone '{bone}' is not a number. Set it again", bone=bone.name)
+        raise UserError(STRETCH, bone=bone.name)
 
 
 def stiffness_of(bone: PoseBone) -> tuple[float, float, float]:

@@ -257,7 +257,7 @@ def _checked(
             posed = [seen.pose.bones[bone] for bone in path]
             planned.append(checked(ob, tip, posed, path, end, constrained, presence, skeleton))
         except UserError as error:
-            faults[tip.name] = str(error)
+            faults[tip.name] = error.message
     return planned, paths, faults
 
 

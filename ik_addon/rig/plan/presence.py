@@ -12,8 +12,20 @@ import numpy as np
 from bpy.types import Depsgraph, LayerCollection, Object, PoseBone, Scene, ViewLayer
 
 from ...core.goals import Goal
-from ...core.translation.sentences import say
+from ...core.translation.sentences import marked, say
 from .sources import Part, Sources, uid_of
+
+ABSENT = marked("'{goal}' was deleted or is excluded from this view layer. Choose another object")
+NOT_LINKED = marked(
+    "'{goal}' was not linked with the character. In '{library}', move its collection into the character's, "
+    "or choose another object"
+)
+DISABLED = marked(
+    "'{goal}' or its collection is disabled in viewports. Enable it, and hide it with the eye icon if needed"
+)
+NO_BONE = marked("'{goal}' has no bone '{bone}'. Choose another bone")
+ATTACHED = marked("'{goal}' is attached to '{own}', part of this chain. Attach it to something else")
+"""Why a chain can't follow a target or pole."""
 
 
 @dataclass(slots=True)
@@ -198,16 +210,8 @@ def why_absent(goal: Object, presence: Presence) -> str:
     if uid_of(goal) in presence.present:
         return ""
     if goal.library is not None and not goal.users_scene:  # linked only because the chain points to it
-        return say(
-            "'{goal}' was not linked with the character. In '{library}', move its collection into the character's, "
-            "or choose another object",
-            goal=goal.name,
-            library=goal.library.name,
-        )
-    return say(
-        "'{goal}' was deleted or is excluded from this view layer. Choose another object",
-        goal=goal.name,
-    )
+        return say(NOT_LINKED, goal=goal.name, library=goal.library.name)
+    return say(ABSENT, goal=goal.name)
 
 
 def why_unfit(ob: Object, bones: Sequence[PoseBone], goal: Goal, presence: Presence) -> str:
@@ -216,14 +220,9 @@ def why_unfit(ob: Object, bones: Sequence[PoseBone], goal: Goal, presence: Prese
     if absent := why_absent(goal.ob, presence):
         return absent
     if not presence.evaluates(goal.ob):
-        return say(
-            "'{goal}' or its collection is disabled in viewports. Enable it, and hide it with the eye icon if needed",
-            goal=name,
-        )
+        return say(DISABLED, goal=name)
     if bone and goal.ob.type == "ARMATURE" and bone not in goal.ob.pose.bones:
-        return say("'{goal}' has no bone '{bone}'. Choose another bone", goal=name, bone=bone)
+        return say(NO_BONE, goal=name, bone=bone)
     moving = presence.sources.carriers([Part(goal.ob, bone)])
     own = next((own.name for own in reversed(bones) if (uid_of(ob), own.name) in moving), None)
-    if own is None:
-        return ""
-    return say("'{goal}' is attached to '{own}', part of this chain. Attach it to something else", goal=name, own=own)
+    return "" if own is None else say(ATTACHED, goal=name, own=own)

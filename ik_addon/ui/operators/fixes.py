@@ -1,6 +1,5 @@
 """One-click fixes for what keeps chains from being solved, or operators from running, where one is simple and safe."""
 
-import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
@@ -28,17 +27,16 @@ from ...core import compat
 from ...core.chain_settings import IKAddonChain
 from ...core.channels import FIELDS, REST, is_finite, rotation_field
 from ...core.constraints import drivers_on, fighting_constraints, is_on, targets_of
-from ...core.goals import Holder
-from ...core.settings import chain_of, goal_of, unset, unusable
+from ...core.goals import Goal, Holder
+from ...core.settings import ROLES, chain_of, goal_of, unset, unusable
 from ...core.skeleton import FARTHEST, is_flat, is_usable, matrix_array
-from ...core.translation.sentences import UserError, is_one_of, say
+from ...core.translation.sentences import UserError, is_one_of, say, source_of
 from ...core.untyped import Struct
 from ...live import reports, simulations
 from ...rig.plan import chain as chains
+from ...rig.plan import groups, limits, presence
 from ...rig.plan.chain import posed_bones, tips
 from ...rig.plan.followers import borrowed
-from ...rig.plan.groups import LOOP, LOOP_OF_ARMATURES
-from ...rig.plan.presence import all_layers, is_in
 from ...rig.plan.sources import Part, Sources, uid_of
 from ...solve import Status
 from ...targets.snap import goes_beyond_limits
@@ -60,6 +58,17 @@ def set_all(owners: Iterable[bpy.types.bpy_struct], names: Iterable[str], value:
             setattr(owner, name, value)
 
 
+def setting(label: str, owners: Collection[bpy.types.bpy_struct], value: object, *names: str) -> Fix | None:
+    """Return the fix that sets properties of all owners to a value; None without owners."""
+    return Fix(label, partial(set_all, owners, names, value)) if owners else None
+
+
+def muting(constraints: Iterable[tuple[PoseBone, Constraint]]) -> Fix | None:
+    """Return the fix that mutes one or more constraints, each given with its bone; None without constraints."""
+    own = [constraint for _bone, constraint in constraints]
+    return setting(mute_label(own), own, True, "mute") if own else None
+
+
 def mute_label(constraints: Sequence[Constraint]) -> str:
     """Return the label of a button that mutes one or more constraints."""
     if len(constraints) == 1:
@@ -68,107 +77,88 @@ def mute_label(constraints: Sequence[Constraint]) -> str:
 
 
 LOCKS = ("lock_ik_x", "lock_ik_y", "lock_ik_z")
+NUMBERS = ("ik_stiffness_x", "ik_stiffness_y", "ik_stiffness_z", "ik_stretch")
 
 
 def fix_of(tip: PoseBone, report: reports.Report | None, view_layer: ViewLayer) -> Fix | None:
     """Return a fix for the last report on the chain on `tip`; None: no simple fix, or nothing is wrong."""
     if report is None:
-        return next(_fixes_of_sharing(tip), None)
+        return _own_targets(tip)
     if report.failed:
-        if _is_in_loop(report):
-            return next(fixes_of_loop(tip, lambda other: _is_in_loop(reports.get(tip.id_data, other))), None)
-        return next(_fixes(tip.id_data, tip, view_layer), None)
+        return _fix_for(report.message, tip, view_layer) or next(fixes_of_transforms(tip), None)
     chain = chain_of(tip)
     if not report.reached:
         # If the solver stopped with iterations left, more of them change nothing.
         if report.status is Status.NOT_CONVERGED and report.iterations >= chain.iterations:
             more = 2 * chain.iterations
-            return Fix(say("Increase Iterations to {count}", count=more), lambda: setattr(chain, "iterations", more))
+            return setting(say("Increase Iterations to {count}", count=more), [chain], more, "iterations")
         locked = [bone for bone in chains.chain_bones(tip) if all(getattr(bone, name) for name in LOCKS)]
         if report.status is Status.LIMITED and chain.use_limits and locked:
             one = say("Unlock '{bone}'", bone=locked[0].name)
-            label = one if len(locked) == 1 else say("Unlock {count} Bones", count=len(locked))
-            return Fix(label, partial(set_all, locked, LOCKS, False))
-    return next(itertools.chain(fixes_in_renders(chain, view_layer), _fixes_of_remarks(tip)), None)
-
-
-def _is_in_loop(report: reports.Report | None) -> bool:
-    return report is not None and is_one_of(report.message, LOOP, LOOP_OF_ARMATURES)
-
-
-def _fixes(ob: Object, tip: PoseBone, view_layer: ViewLayer) -> Iterator[Fix]:
-    """Yield fixes in the order in which `rig.plan.chain.check`, and after it the plan, find the problems."""
-    chain, bones = chain_of(tip), chains.chain_bones(tip)
-    for name, label in unusable(chain):
-        yield Fix(say("Reset {setting}", setting=say(label)), partial(unset, chain, name))
-        return
-    if ob.data.pose_position == "REST":
-        yield Fix(say("Switch to Pose Position"), lambda: setattr(ob.data, "pose_position", "POSE"))
-    for role in ("target", "pole"):
-        yield from fixes_of_goal(tip, role, view_layer)
-    if chain.end_bone and chains.end_of(tip) is None:
-        yield Fix(say("Clear End Bone"), lambda: setattr(chain, "end_bone", ""))
-    fighting = [constraint for _, constraint in fighting_constraints(ob, chains.posed_bones(tip))]
-    end = chains.turning_end(tip)
-    if end is not None:
-        fighting += [constraint for _, constraint in chains.holding_constraints(ob, tip, end)]
-    if fighting:
-        yield Fix(mute_label(fighting), partial(set_all, fighting, ("mute",), True))
-    paths = {f"{bone.path_from_id()}.{rotation_field(bone.rotation_mode)}" for bone in chains.posed_bones(tip)}
-    yield from _fixes_of_drivers(ob, paths)
-    if end is not None and chains.upright_between(tip, end):
-        yield Fix(say("Clear End Bone"), lambda: setattr(chain, "end_bone", ""))
-    if chain.solver == "TWO_BONE" and len(bones) != 2:
-        yield Fix(say("Use Automatic Solver"), lambda: setattr(chain, "solver", "AUTO"))
-    yield from _fixes_of_bones(bones, limited=chain.use_limits)
-    yield from fixes_of_transforms(tip)
-    others = [other for other in chains.tips(ob) if other != tip and chain_of(other).enabled]
-    led = set() if end is None else {end, *chains.between(tip, end)}
-    if any(not led.isdisjoint(chains.posed_bones(other)) for other in others):
-        yield Fix(say("Turn Off End Rotation"), lambda: setattr(chain, "use_end_rotation", False))
-    if chain.solver == "TWO_BONE":
-        yield Fix(say("Use Automatic Solver"), lambda: setattr(chain, "solver", "AUTO"))
-
-
-def _fixes_of_bones(bones: list[PoseBone], *, limited: bool) -> Iterator[Fix]:
-    """Yield fixes for Blender's own IK settings of bones that are not finite."""
-    for bone in bones:
-        names = [f"ik_stiffness_{axis}" for axis in "xyz" if limited] + ["ik_stretch"]
-        broken = [name for name in names if not math.isfinite(getattr(bone, name))]
-        if broken:
-            yield Fix(say("Reset IK of '{bone}'", bone=bone.name), partial(set_all, [bone], broken, 0.0))
-
-
-def _fixes_of_remarks(tip: PoseBone) -> Iterator[Fix]:
-    """Yield fixes for remarks on a solved chain."""
-    yield from _fixes_of_sharing(tip)
-    chain, bones = chain_of(tip), chains.chain_bones(tip)
-    other = chains.mirrored_from(tip)
-    if other is not None:
-        label = say("Mirror '{other}'", other=other.name)
-        yield Fix(label, partial(mirror_chain, bpy.context, other))
+            return setting(
+                one if len(locked) == 1 else say("Unlock {count} Bones", count=len(locked)), locked, False, *LOCKS
+            )
     if goes_beyond_limits(tip):
-        yield Fix(say("Fit Limits to Animation"), lambda: fit(exceeded(tip)))
-    if chain.chain_length > len(bones):
-        label = say("Set Chain Length to {count}", count=len(bones))
-        yield Fix(label, partial(setattr, chain, "chain_length", len(bones)))
-    root, ob = bones[0], tip.id_data
-    if chains.is_connected(chain, root) and can_be_made(bpy.context, ob) and ob.data.users == 1:
-        yield Fix(say("Disconnect '{bone}'", bone=root.name), partial(_disconnect, ob, root.name))
-    yield from _fixes_of_drivers(ob, chains.out_of_reach_paths(chain, bones))
+        return Fix(say("Fit Limits to Animation"), lambda: fit(exceeded(tip)))
+    return next(filter(None, (_fix_for(remark, tip, view_layer) for remark in report.remarks)), None)
 
 
-def _fixes_of_sharing(tip: PoseBone) -> Iterator[Fix]:
-    """Yield a fix for an armature that was copied without its targets."""
-    if borrowed(tip):
-        yield Fix(say("Make Own Targets"), partial(make_own, bpy.context, tip.id_data))
+def _fix_for(said: str, tip: PoseBone, view_layer: ViewLayer) -> Fix | None:
+    """Return the fix for what a report or remark says about the chain on `tip`; None: no simple fix."""
+    ob, chain, bones = tip.id_data, chain_of(tip), chains.chain_bones(tip)
+    match source_of(said):
+        case chains.AT_REST:
+            return setting(say("Switch to Pose Position"), [ob.data], "POSE", "pose_position")
+        case chains.UNUSABLE:
+            for name, label in unusable(chain):
+                return Fix(say("Reset {setting}", setting=say(label)), partial(unset, chain, name))
+        case chains.NO_TARGET if chain.target is None:
+            left = left_for(tip, view_layer)
+            if left is None:
+                return Fix(say("Make Target"), partial(make_target, bpy.context, tip))
+            return Fix(say("Use '{target}'", target=left.name), partial(follow, tip, left))
+        case presence.ABSENT | presence.NOT_LINKED | presence.DISABLED | presence.NO_BONE | presence.ATTACHED:
+            return _fix_of_goal(said, tip, view_layer)
+        case chains.NOT_BELOW | chains.UPRIGHT:
+            return setting(say("Clear End Bone"), [chain], "", "end_bone")
+        case chains.FOUGHT:
+            return muting(fighting_constraints(ob, chains.posed_bones(tip)))
+        case chains.HELD if (end := chains.turning_end(tip)) is not None:
+            return muting(chains.holding_constraints(ob, tip, end))
+        case chains.DRIVEN:
+            paths = {f"{bone.path_from_id()}.{rotation_field(bone.rotation_mode)}" for bone in chains.posed_bones(tip)}
+            return setting(say("Mute Drivers"), drivers_on(ob, paths), True, "mute")
+        case chains.NOT_TWO:
+            return setting(say("Use Automatic Solver"), [chain], "AUTO", "solver")
+        case limits.STIFFNESS | limits.STRETCH:
+            for bone in chains.posed_bones(tip):
+                names = [name for name in NUMBERS if not math.isfinite(getattr(bone, name))]
+                if names:
+                    return setting(say("Reset IK of '{bone}'", bone=bone.name), [bone], 0.0, *names)
+        case groups.END_SHARED | groups.END_HELD:
+            return setting(say("Turn Off End Rotation"), [chain], False, "use_end_rotation")
+        case groups.LOOP | groups.LOOP_OF_ARMATURES:
+            return next(_fixes_of_loop(tip))
+        case chains.NO_RENDERS:
+            return next(fixes_in_renders(chain, view_layer), None)
+        case chains.BORROWED:
+            return _own_targets(tip)
+        case chains.OF_OTHER_SIDE if (other := chains.mirrored_from(tip)) is not None:
+            return Fix(say("Mirror '{other}'", other=other.name), partial(mirror_chain, bpy.context, other))
+        case chains.TOO_LONG:
+            length = len(bones)
+            return setting(say("Set Chain Length to {count}", count=length), [chain], length, "chain_length")
+        case chains.CONNECTED if can_be_made(bpy.context, ob) and ob.data.users == 1:
+            return Fix(say("Disconnect '{bone}'", bone=bones[0].name), partial(_disconnect, ob, bones[0].name))
+        case chains.ROOT_DRIVEN | chains.SCALE_DRIVEN:
+            paths = set(chains.out_of_reach_paths(chain, bones))
+            return setting(say("Mute Drivers"), drivers_on(ob, paths), True, "mute")
+    return None
 
 
-def _fixes_of_drivers(ob: Object, paths: Collection[str]) -> Iterator[Fix]:
-    """Yield a fix that mutes the drivers on data paths."""
-    driving = drivers_on(ob, paths)
-    if driving:
-        yield Fix(say("Mute Drivers"), partial(set_all, driving, ("mute",), True))
+def _own_targets(tip: PoseBone) -> Fix | None:
+    """Return the fix for an armature that was copied without its targets."""
+    return Fix(say("Make Own Targets"), partial(make_own, bpy.context, tip.id_data)) if borrowed(tip) else None
 
 
 def _disconnect(ob: Object, bone: str, *, clears_parent: bool = False) -> None:
@@ -240,30 +230,24 @@ IN_RENDERS = {"target": "Enable Target in Renders", "pole": "Enable Pole in Rend
 """Labels of buttons, by the role of the goal."""
 
 
-def fixes_of_goal(tip: PoseBone, role: str, view_layer: ViewLayer) -> Iterator[Fix]:
-    """Yield fixes for a target or pole, in the order in which `rig.plan.chain.check` finds the problems."""
-    goal, bone = goal_of(chain_of(tip), role)
-    if goal is None:
-        if role == "target":
-            left = left_for(tip, view_layer)
-            if left is not None:
-                yield Fix(say("Use '{target}'", target=left.name), partial(follow, tip, left))
-            yield Fix(say("Make Target"), partial(make_target, bpy.context, tip))
-        return
-    layer = view_layer.layer_collection
-    if not is_in(view_layer.objects, goal):
-        excluded = [own for own in all_layers(layer) if own.exclude and is_in(own.collection.objects, goal)]
-        if excluded:
-            label = say("Include '{collection}'", collection=excluded[0].name)
-            yield Fix(label, lambda: setattr(excluded[0], "exclude", False))
-        else:
-            yield _without(tip, role)
-    elif off := disabled(goal, layer, "hide_viewport"):
-        yield Fix(say(IN_VIEWPORTS[role]), partial(set_all, off, ("hide_viewport",), False))
-    elif bone and goal.type == "ARMATURE" and bone not in goal.pose.bones:
-        yield _without(tip, role)
-    elif _rides_on(goal, bone, {own.name for own in posed_bones(tip)}, tip.id_data):
-        yield from _detached(tip, goal, bone, role)
+def _fix_of_goal(said: str, tip: PoseBone, view_layer: ViewLayer) -> Fix | None:
+    """Return the fix for the target or pole of which this is said; None: there is nothing to say of it any more."""
+    ob, layer, posed = tip.id_data, view_layer.layer_collection, posed_bones(tip)
+    for role in ROLES:
+        goal, bone = goal_of(chain_of(tip), role)
+        if goal is None or presence.why_unfit(ob, posed, Goal(goal, bone), presence.Presence(view_layer)) != said:
+            continue
+        match source_of(said):
+            case presence.ABSENT:
+                for own in presence.all_layers(layer):
+                    if own.exclude and presence.is_in(own.collection.objects, goal):
+                        return setting(say("Include '{collection}'", collection=own.name), [own], False, "exclude")
+            case presence.DISABLED:
+                return setting(say(IN_VIEWPORTS[role]), disabled(goal, layer, "hide_viewport"), False, "hide_viewport")
+            case presence.ATTACHED:
+                return _detached(tip, goal, bone, role)
+        return _without(tip, role)
+    return None
 
 
 def fixes_in_renders(chain: IKAddonChain, view_layer: ViewLayer) -> Iterator[Fix]:
@@ -274,23 +258,28 @@ def fixes_in_renders(chain: IKAddonChain, view_layer: ViewLayer) -> Iterator[Fix
             yield Fix(say(IN_RENDERS[role]), partial(set_all, off, ("hide_render",), False))
 
 
-def fixes_of_loop(tip: PoseBone, in_loop: Callable[[str], bool]) -> Iterator[Fix]:
+def _fixes_of_loop(tip: PoseBone) -> Iterator[Fix]:
     """Yield fixes that break a dependency loop: give the chain on `tip`, or another in the loop, its own target.
 
     A chain in the loop because of its pole loses the pole; the last fix disables the chain on `tip`.
     """
     ob = tip.id_data
     on = [other for other in tips(ob) if chain_of(other).enabled]
-    for own in (tip, *(other for other in on if other != tip and in_loop(other.name))):
+    for own in (tip, *(other for other in on if other != tip and _is_in_loop(other))):
         chain = chain_of(own)
         moved = {bone.name for other in on if other != own for bone in posed_bones(other)}
-        if chain.target is not None and _rides_on(chain.target, chain.target_bone, moved, ob, others=True):
+        if chain.target is not None and _rides_on(chain.target, chain.target_bone, moved, ob):
             for_other = say("Make Own Target for '{tip}'", tip=own.name)
             yield Fix(say("Make Own Target") if own == tip else for_other, partial(make_target, bpy.context, own))
-        elif chain.pole is not None and _rides_on(chain.pole, chain.pole_bone, moved, ob, others=True):
+        elif chain.pole is not None and _rides_on(chain.pole, chain.pole_bone, moved, ob):
             for_other = say("Clear Pole for '{tip}'", tip=own.name)
             yield Fix(say("Clear Pole") if own == tip else for_other, partial(setattr, chain, "pole", None))
     yield Fix(say("Turn Off '{tip}'", tip=tip.name), lambda: setattr(chain_of(tip), "enabled", False))
+
+
+def _is_in_loop(tip: PoseBone) -> bool:
+    report = reports.get(tip.id_data, tip.name)
+    return report is not None and is_one_of(report.message, groups.LOOP, groups.LOOP_OF_ARMATURES)
 
 
 def fixes_of_transforms(tip: PoseBone) -> Iterator[Fix]:
@@ -318,28 +307,28 @@ def _fixes_of_posed(broken: list[PoseBone]) -> Iterator[Fix]:
         yield Fix(label, partial(_reset, broken))
 
 
-def _rides_on(goal: Object, bone: str, moved: set[str], ob: Object, *, others: bool = False) -> bool:
-    """Whether a goal follows any of the `moved` bones of an armature or, with `others`, a bone of another armature."""
+def _rides_on(goal: Object, bone: str, moved: set[str], ob: Object) -> bool:
+    """Whether a goal follows any of the `moved` bones of an armature, or a bone of another armature."""
     carriers = Sources().carriers([Part(goal, bone)])
-    return any(own.bone in moved if own.armature == uid_of(ob) else others for own in carriers)
+    return any(own.bone in moved or own.armature != uid_of(ob) for own in carriers)
 
 
-def _detached(tip: PoseBone, goal: Object, bone: str, role: str) -> Iterator[Fix]:
-    """Yield fixes that detach a goal from the bones of its own chain and keep it in place."""
+def _detached(tip: PoseBone, goal: Object, bone: str, role: str) -> Fix | None:
+    """Return the fix that detaches a goal from the bones of its own chain and keeps it in place; None if it can't."""
     if not goal.is_editable:
-        return
+        return None
     is_bone = bool(bone) and goal.type == "ARMATURE"
     holder: Struct = goal.pose.bones[bone] if is_bone else goal
     holding = [c for c in holder.constraints if is_on(c) and any(own == tip.id_data for own, _name in targets_of(c))]
     if holding:
-        yield Fix(mute_label(holding), partial(_mute_in_place, goal, holding))
-    elif not is_bone and goal.parent is not None:
-        yield Fix(say("Clear Parent"), partial(_clear_parent, goal))
-    elif is_bone and holder.parent is not None and holder not in posed_bones(tip):
-        if goal == tip.id_data and can_be_made(bpy.context, goal):
-            yield Fix(say("Clear Parent"), partial(_disconnect, goal, bone, clears_parent=True))
-    else:
-        yield _without(tip, role)
+        return Fix(mute_label(holding), partial(_mute_in_place, goal, holding))
+    if not is_bone and goal.parent is not None:
+        return Fix(say("Clear Parent"), partial(_clear_parent, goal))
+    if not is_bone or holder.parent is None or holder in posed_bones(tip):
+        return _without(tip, role)
+    if goal == tip.id_data and can_be_made(bpy.context, goal):
+        return Fix(say("Clear Parent"), partial(_disconnect, goal, bone, clears_parent=True))
+    return None
 
 
 def _without(tip: PoseBone, role: str) -> Fix:
@@ -387,7 +376,7 @@ def disabled(goal: Object, layer: LayerCollection, switch: str) -> list[Object |
 def _ways_to(goal: Object, layer: LayerCollection) -> Iterator[list[LayerCollection]]:
     if layer.exclude:
         return
-    if is_in(layer.collection.objects, goal):
+    if presence.is_in(layer.collection.objects, goal):
         yield [layer]
     for child in layer.children:
         for way in _ways_to(goal, child):
@@ -454,7 +443,7 @@ def _override(context: Context, ob: Object) -> None:
     collections: list[bpy.types.Collection] = [context.scene.collection, *bpy.data.collections]
     holders = [own for own in collections if own.is_editable]
     roots = (child for own in holders for child in own.children if child.library is not None)
-    root = next((child for child in roots if is_in(child.all_objects, ob)), None)
+    root = next((child for child in roots if presence.is_in(child.all_objects, ob)), None)
     _override_with(context, ob if root is None else root, ob)
     for own in holders:
         if root is not None and root in own.children.values():
