@@ -243,7 +243,7 @@ def test_a_goal_that_was_left_in_the_library_is_named(addon: Addon, tmp_path: Pa
     message = addon.report(ob, "b").message
     assert message.startswith(f"'{role.title()}' was not linked with the character. In 'hero.blend', move")
     activate(ob, "b")
-    assert bpy.ops.ik_addon.chain_fix(tip="b") == {"FINISHED"}
+    assert bpy.ops.ik_addon.fix(tip="b") == {"FINISHED"}
     bpy.context.view_layer.update()
     assert not addon.report(ob, "b").failed
 

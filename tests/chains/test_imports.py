@@ -128,11 +128,11 @@ def test_limits_stay_off_joints_that_go_beyond_them(tmp_path: Path, capfd: pytes
     message = said(capfd, lambda: bpy.ops.ik_addon.snap_target(chains="ALL", **span))
     assert "the chain on 'Bip01 L Calf' is" in message
     assert "of its length away from the record" in message
-    assert bpy.ops.ik_addon.chain_fix(tip=calf.name) == {"FINISHED"}
+    assert bpy.ops.ik_addon.fix(tip=calf.name) == {"FINISHED"}
     assert not calf.use_ik_limit_x
     assert "from the record" not in said(capfd, lambda: bpy.ops.ik_addon.snap_target(chains="ALL", **span))
     with pytest.raises(RuntimeError, match="Nothing to fix"):
-        bpy.ops.ik_addon.chain_fix(tip=calf.name)
+        bpy.ops.ik_addon.fix(tip=calf.name)
 
 
 def test_limits_are_widened_on_the_side_that_the_animation_leaves(addon: Addon) -> None:

@@ -523,7 +523,7 @@ def test_a_symmetrized_leg_ends_in_its_own_foot_and_can_be_mirrored(addon: Addon
     assert not report.failed
     assert report.remarks == ("The target belongs to the other side. Mirror the chain on 'shin.L'",)
     assert not addon.report(ob, "shin.L").remarks
-    assert bpy.ops.ik_addon.chain_fix(tip="shin.R") == {"FINISHED"}
+    assert bpy.ops.ik_addon.fix(tip="shin.R") == {"FINISHED"}
     bpy.ops.ik_addon.solve()
     report = addon.report(ob, "shin.R")
     assert (report.reached, report.remarks) == (True, ())

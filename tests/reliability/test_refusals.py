@@ -90,7 +90,7 @@ SETUPS: dict[str, Callable[[bpy.types.Object], object]] = {
 OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "chain_add": ({}, {"controls": "BONES"}, {"tip": "spine", "chain_length": 1}, {"tip": "nothing"}),
     "character_setup": ({}, {"controls": "BONES"}),
-    "chain_fix": ({"tip": "forearm.L"}, {"tip": "forearm.R"}, {"tip": "nothing"}),
+    "fix": ({}, {"tip": "forearm.L"}, {"tip": "forearm.R"}, {"tip": "nothing"}),
     "chain_select": ({"tip": "nothing"},),
     "setting_key": ({"tip": "forearm.L", "setting": "influence"}, {"tip": "nothing", "setting": "influence"}),
     "follow_rotation": ({}, {"snap": True}, {"to": "TIP"}),

@@ -248,7 +248,7 @@ def chain_fix(rng: random.Random, addon: Any) -> bool:
     bpy.context.view_layer.update()
     with contextlib.suppress(RuntimeError):
         bpy.ops.ik_addon.solve()  # reports what is wrong
-    if not pressed("chain_fix", tip=tip):
+    if not pressed("fix", tip=tip):
         bpy.ops.ed.undo_push(message="constraint")
     return True
 

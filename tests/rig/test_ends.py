@@ -143,7 +143,7 @@ def test_a_mechanism_bone_with_its_own_constraint_is_named_and_can_be_muted(addo
     report = addon.report(ob, "shin")
     assert report.failed
     assert report.message.startswith("The constraint 'Copy Rotation' on bone 'MCH-roll' keeps the end bone 'foot' from")
-    assert bpy.ops.ik_addon.chain_fix(tip="shin") == {"FINISHED"}
+    assert bpy.ops.ik_addon.fix(tip="shin") == {"FINISHED"}
     bpy.context.view_layer.update()
     assert copy.mute
     assert addon.report(ob, "shin").reached
@@ -156,7 +156,7 @@ def test_a_foot_whose_mechanism_bones_do_not_turn_along_is_refused(addon: Addon)
     rigs.go_live(ob)
     message = "Bone 'MCH-foot' doesn't inherit rotation, which keeps the end bone 'foot' from following the chain"
     assert addon.report(ob, "shin").message.startswith(message)
-    assert bpy.ops.ik_addon.chain_fix(tip="shin") == {"FINISHED"}
+    assert bpy.ops.ik_addon.fix(tip="shin") == {"FINISHED"}
     bpy.context.view_layer.update()
     assert ob.pose.bones["shin"].ik_addon.end_bone == ""
     assert not addon.report(ob, "shin").failed
@@ -172,7 +172,7 @@ def test_a_foot_below_a_bone_that_another_chain_poses_is_refused(addon: Addon, b
     message = "The chain on 'MCH-roll' poses 'MCH-roll', which keeps the end bone 'foot' from following this chain"
     assert addon.report(ob, "shin").message.startswith(message)
     assert not addon.report(ob, "MCH-roll").failed
-    assert bpy.ops.ik_addon.chain_fix(tip="shin") == {"FINISHED"}
+    assert bpy.ops.ik_addon.fix(tip="shin") == {"FINISHED"}
     bpy.context.view_layer.update()
     assert not ob.pose.bones["shin"].ik_addon.use_end_rotation
     assert not addon.report(ob, "shin").failed

@@ -139,7 +139,7 @@ def test_a_copy_without_controls_says_so_and_makes_its_own(addon: Addon, live: b
     assert addon.fix(tip).label == "Make Own Targets"
     activate(copy, tip.name)
     before = len(bpy.data.objects)
-    assert bpy.ops.ik_addon.chain_fix(tip=tip.name) == {"FINISHED"}
+    assert bpy.ops.ik_addon.fix(tip=tip.name) == {"FINISHED"}
     assert len(bpy.data.objects) == before + 4
     homes = [{collection.name for goal in goals(rig) for collection in goal.users_collection} for rig in (ob, copy)]
     assert [len(names) for names in homes] == [1, 1]
@@ -272,7 +272,7 @@ def test_a_chain_without_a_target_is_offered_the_one_it_had(addon: Addon, contro
     assert addon.fix(tip).label == "Use 'IK Target forearm.L'"
     activate(ob, "forearm.R")
     before = names()
-    assert bpy.ops.ik_addon.chain_fix(tip=tip.name) == {"FINISHED"}
+    assert bpy.ops.ik_addon.fix(tip=tip.name) == {"FINISHED"}
     assert (tip.ik_addon.target, tip.ik_addon.target_bone) == had
     assert names() == before
 

@@ -37,13 +37,13 @@ def test_each_fault_is_named_and_fixed_by_its_button(addon: Addon, name: str, li
     if not fault.label:
         return
     assert addon.fix(ob.pose.bones["lower"]).label == fault.label
-    bpy.ops.ik_addon.chain_fix(tip="lower")
+    bpy.ops.ik_addon.fix(tip="lower")
     if not live:
         assert addon.report(ob) is None
         bpy.ops.ik_addon.solve()
     assert not addon.report(ob).failed
     with refused("Nothing to fix"):
-        bpy.ops.ik_addon.chain_fix(tip="lower")
+        bpy.ops.ik_addon.fix(tip="lower")
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_target_detached_from_its_chain_stays_in_place(name: str, limb: Limb) 
         return rigs.head(limb.ob, "hand") if "hand" in limb.ob.pose.bones else rigs.position(limb.target)
 
     before = place()
-    bpy.ops.ik_addon.chain_fix(tip="lower")
+    bpy.ops.ik_addon.fix(tip="lower")
     assert abs(place() - before).max() < 1e-5
 
 
@@ -98,7 +98,7 @@ def test_a_new_target_keeps_the_shown_pose(end_bone: str, location: tuple[float,
     rigs.go_live(limb.ob)
     chain.target = None
     before = rigs.pose(limb.ob)
-    bpy.ops.ik_addon.chain_fix(tip="lower")
+    bpy.ops.ik_addon.fix(tip="lower")
     assert abs(rigs.pose(limb.ob) - before).max() < 1e-4
     assert chain.target.name == "IK Target lower"
 
@@ -121,7 +121,7 @@ def test_a_dependency_loop_is_broken_with_a_new_target(addon: Addon, tip: str) -
     rigs.go_live(ob)
     assert addon.report(ob, tip).message.startswith("Dependency loop with")
     assert addon.fix(ob.pose.bones[tip]).label == "Make Own Target"
-    bpy.ops.ik_addon.chain_fix(tip=tip)
+    bpy.ops.ik_addon.fix(tip=tip)
     assert not any(addon.report(ob, own).failed for own in ("lower", "lower 2"))
 
 
@@ -134,7 +134,7 @@ def test_a_loop_through_a_root_is_broken_at_an_attached_target(addon: Addon) -> 
     rigs.go_live(ob)
     assert addon.report(ob, "top").message.startswith("Dependency loop with")
     assert addon.fix(ob.pose.bones["top"]).label == "Make Own Target for 'lower'"
-    bpy.ops.ik_addon.chain_fix(tip="top")
+    bpy.ops.ik_addon.fix(tip="top")
     assert not any(addon.report(ob, tip).failed for tip in ("lower", "lower 2", "top"))
 
 
@@ -146,7 +146,7 @@ def test_a_hand_posed_by_two_chains_is_left_to_one(addon: Addon) -> None:
     rigs.chain(ob, "hand", rigs.empty("Other", (0.3, 0.2, 1.5)), 1)
     rigs.go_live(ob)
     assert addon.fix(ob.pose.bones["lower"]).label == "Turn Off End Rotation"
-    bpy.ops.ik_addon.chain_fix(tip="lower")
+    bpy.ops.ik_addon.fix(tip="lower")
     assert not any(addon.report(ob, tip).failed for tip in ("lower", "hand"))
 
 
@@ -188,7 +188,7 @@ def test_a_remark_has_a_button_that_ends_it(
     make(limb)
     bpy.ops.ik_addon.solve()
     assert addon.fix(limb.lower).label == label
-    bpy.ops.ik_addon.chain_fix(tip="lower")
+    bpy.ops.ik_addon.fix(tip="lower")
     bpy.ops.ik_addon.solve()
     assert addon.fix(limb.lower) is None
     assert addon.report(limb.ob).reached
@@ -202,7 +202,7 @@ def mended(addon: Addon, label: str) -> None:
     """Press the button that the panel shows, and assert that no fault remains."""
     active, rig = addon.module("ui.operators.active"), addon.module("ui.operators.fixes")
     assert rig.rig_fix_of(bpy.context).label == label
-    assert bpy.ops.ik_addon.rig_fix() == {"FINISHED"}
+    assert bpy.ops.ik_addon.fix() == {"FINISHED"}
     assert active.obstacle(bpy.context) == ""
     assert rig.rig_fix_of(bpy.context) is None
 
@@ -259,7 +259,7 @@ def test_more_iterations_are_offered_when_they_ran_out(addon: Addon) -> None:
     before = addon.report(ob, "c")
     assert before.message == "Missed by 4.6% of its length. Increase Iterations"
     assert addon.fix(tip).label == "Increase Iterations to 2"
-    bpy.ops.ik_addon.chain_fix(tip="c")
+    bpy.ops.ik_addon.fix(tip="c")
     assert tip.ik_addon.iterations == 2
     bpy.ops.ik_addon.solve()
     assert addon.report(ob, "c").error < 0.1 * before.error

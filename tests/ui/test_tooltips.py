@@ -11,7 +11,7 @@ from tests.conftest import Addon
 from tests.reliability.states import activate
 from tools.texts import UNSEEN
 
-ANYWHERE = {"ik_addon.lock_interface", "ik_addon.rig_fix"}
+ANYWHERE = {"ik_addon.lock_interface", "ik_addon.fix"}
 """Operators that need no armature."""
 
 

@@ -24,7 +24,6 @@ from ...chains.mirror import mirror_chain
 from ...chains.new_chain import follow, left_for, make_own, make_target
 from ...chains.profile import exceeded, fit
 from ...core import compat
-from ...core.chain_settings import IKAddonChain
 from ...core.channels import FIELDS, REST, is_finite, rotation_field
 from ...core.constraints import drivers_on, fighting_constraints, is_on, targets_of
 from ...core.goals import Goal, Holder
@@ -36,11 +35,11 @@ from ...live import reports, simulations
 from ...rig.plan import chain as chains
 from ...rig.plan import groups, limits, presence
 from ...rig.plan.chain import posed_bones, tips
-from ...rig.plan.followers import borrowed
+from ...rig.plan.followers import borrowed, goals_of
 from ...rig.plan.sources import Part, Sources, uid_of
 from ...solve import Status
 from ...targets.snap import goes_beyond_limits
-from .active import ArmatureOperator, InternalStep, ReportingOperator, candidate, given, obstacle
+from .active import InternalStep, ReportingOperator, armature, candidate, given, obstacle
 
 
 class Fix(NamedTuple):
@@ -85,7 +84,7 @@ def fix_of(tip: PoseBone, report: reports.Report | None, view_layer: ViewLayer) 
     if report is None:
         return _own_targets(tip)
     if report.failed:
-        return _fix_for(report.message, tip, view_layer) or next(fixes_of_transforms(tip), None)
+        return _fix_for(report.message, tip, view_layer) or _fix_of_transforms(tip)
     chain = chain_of(tip)
     if not report.reached:
         # If the solver stopped with iterations left, more of them change nothing.
@@ -95,9 +94,8 @@ def fix_of(tip: PoseBone, report: reports.Report | None, view_layer: ViewLayer) 
         locked = [bone for bone in chains.chain_bones(tip) if all(getattr(bone, name) for name in LOCKS)]
         if report.status is Status.LIMITED and chain.use_limits and locked:
             one = say("Unlock '{bone}'", bone=locked[0].name)
-            return setting(
-                one if len(locked) == 1 else say("Unlock {count} Bones", count=len(locked)), locked, False, *LOCKS
-            )
+            label = one if len(locked) == 1 else say("Unlock {count} Bones", count=len(locked))
+            return setting(label, locked, False, *LOCKS)
     if goes_beyond_limits(tip):
         return Fix(say("Fit Limits to Animation"), lambda: fit(exceeded(tip)))
     return next(filter(None, (_fix_for(remark, tip, view_layer) for remark in report.remarks)), None)
@@ -138,9 +136,12 @@ def _fix_for(said: str, tip: PoseBone, view_layer: ViewLayer) -> Fix | None:
         case groups.END_SHARED | groups.END_HELD:
             return setting(say("Turn Off End Rotation"), [chain], False, "use_end_rotation")
         case groups.LOOP | groups.LOOP_OF_ARMATURES:
-            return next(_fixes_of_loop(tip))
+            return _fix_of_loop(tip)
         case chains.NO_RENDERS:
-            return next(fixes_in_renders(chain, view_layer), None)
+            for role in ROLES:
+                goal, _bone = goal_of(chain, role)
+                if goal is not None and (off := disabled(goal, view_layer.layer_collection, "hide_render")):
+                    return setting(say(IN_RENDERS[role]), off, False, "hide_render")
         case chains.BORROWED:
             return _own_targets(tip)
         case chains.OF_OTHER_SIDE if (other := chains.mirrored_from(tip)) is not None:
@@ -168,12 +169,12 @@ def _disconnect(ob: Object, bone: str, *, clears_parent: bool = False) -> None:
             bones[bone].parent = None
 
 
-class IK_ADDON_OT_chain_fix(InternalStep, ArmatureOperator):
-    """Fix what keeps this chain from being solved, as the button says."""
+class IK_ADDON_OT_fix(InternalStep, ReportingOperator):
+    """Fix what keeps chains from being solved or edited, as the button says."""
 
-    bl_label = "Fix Chain"
+    bl_label = "Fix"
 
-    tip: given(StringProperty, "Tip", "The tip bone of the chain")
+    tip: given(StringProperty, "Tip", "The tip bone of the chain; empty: the armature")
 
     @classmethod
     def description(cls, context: Context, properties: OperatorProperties) -> str:
@@ -181,25 +182,30 @@ class IK_ADDON_OT_chain_fix(InternalStep, ArmatureOperator):
         fix = _fix_on(context, getattr(properties, "tip", ""))
         return say(cls.bl_description) if fix is None else fix.label
 
-    def perform_on(self, context: Context, ob: Object) -> set[str]:
-        """Apply the fix, and solve the chain again if Live is on."""
+    def perform(self, context: Context) -> set[str]:
+        """Apply the fix; solve a chain again if Live is on."""
         fix = _fix_on(context, self.tip)
         if fix is None:
-            raise UserError("Nothing to fix on '{tip}'", tip=self.tip)
+            return self.refuse(obstacle(context) or say("Nothing to fix"))
         try:
             fix.apply()
         except RuntimeError as error:
             return self.refuse(str(error))
-        reports.clear(ob, [self.tip])
-        compat.tag(ob)
+        if not self.tip:
+            return self.done(fix.label)
+        reports.clear(armature(context), [self.tip])
+        compat.tag(armature(context))
         context.view_layer.update()  # solves if Live is on
         return self.done(f"'{self.tip}': {fix.label}")
 
 
-def _fix_on(context: Context, name: str) -> Fix | None:
-    ob = candidate(context)
-    tip = None if ob is None or ob.pose is None else ob.pose.bones.get(name)
-    return None if ob is None or tip is None else fix_of(tip, reports.get(ob, name), context.view_layer)
+def _fix_on(context: Context, tip: str) -> Fix | None:
+    """Return the fix for the chain on a bone of the active armature, or for the armature if no bone is named."""
+    if not tip or obstacle(context):
+        return None if tip else rig_fix_of(context)
+    ob = armature(context)
+    bone: PoseBone | None = ob.pose.bones.get(tip)
+    return None if bone is None else fix_of(bone, reports.get(ob, tip), context.view_layer)
 
 
 def needs_lock(context: Context) -> bool:
@@ -250,18 +256,10 @@ def _fix_of_goal(said: str, tip: PoseBone, view_layer: ViewLayer) -> Fix | None:
     return None
 
 
-def fixes_in_renders(chain: IKAddonChain, view_layer: ViewLayer) -> Iterator[Fix]:
-    """Yield fixes that enable goals in renders, so that they move there."""
-    for role in ("target", "pole"):
-        goal, _bone = goal_of(chain, role)
-        if goal is not None and (off := disabled(goal, view_layer.layer_collection, "hide_render")):
-            yield Fix(say(IN_RENDERS[role]), partial(set_all, off, ("hide_render",), False))
+def _fix_of_loop(tip: PoseBone) -> Fix | None:
+    """Return the fix that breaks a dependency loop: give the chain on `tip`, or another in the loop, its own target.
 
-
-def _fixes_of_loop(tip: PoseBone) -> Iterator[Fix]:
-    """Yield fixes that break a dependency loop: give the chain on `tip`, or another in the loop, its own target.
-
-    A chain in the loop because of its pole loses the pole; the last fix disables the chain on `tip`.
+    A chain in the loop because of its pole loses the pole; if none of this helps, the chain on `tip` is disabled.
     """
     ob = tip.id_data
     on = [other for other in tips(ob) if chain_of(other).enabled]
@@ -270,11 +268,11 @@ def _fixes_of_loop(tip: PoseBone) -> Iterator[Fix]:
         moved = {bone.name for other in on if other != own for bone in posed_bones(other)}
         if chain.target is not None and _rides_on(chain.target, chain.target_bone, moved, ob):
             for_other = say("Make Own Target for '{tip}'", tip=own.name)
-            yield Fix(say("Make Own Target") if own == tip else for_other, partial(make_target, bpy.context, own))
-        elif chain.pole is not None and _rides_on(chain.pole, chain.pole_bone, moved, ob):
+            return Fix(say("Make Own Target") if own == tip else for_other, partial(make_target, bpy.context, own))
+        if chain.pole is not None and _rides_on(chain.pole, chain.pole_bone, moved, ob):
             for_other = say("Clear Pole for '{tip}'", tip=own.name)
-            yield Fix(say("Clear Pole") if own == tip else for_other, partial(setattr, chain, "pole", None))
-    yield Fix(say("Turn Off '{tip}'", tip=tip.name), lambda: setattr(chain_of(tip), "enabled", False))
+            return setting(say("Clear Pole") if own == tip else for_other, [chain], None, "pole")
+    return setting(say("Turn Off '{tip}'", tip=tip.name), [chain_of(tip)], False, "enabled")
 
 
 def _is_in_loop(tip: PoseBone) -> bool:
@@ -282,29 +280,25 @@ def _is_in_loop(tip: PoseBone) -> bool:
     return report is not None and is_one_of(report.message, groups.LOOP, groups.LOOP_OF_ARMATURES)
 
 
-def fixes_of_transforms(tip: PoseBone) -> Iterator[Fix]:
-    """Yield fixes that reset transforms with which nothing can be solved: not finite, too large, or scaled to zero."""
-    ob, chain = tip.id_data, chain_of(tip)
+def _fix_of_transforms(tip: PoseBone) -> Fix | None:
+    """Return the fix that resets transforms with which nothing can be solved: not finite, too large, or zero scale."""
+    ob, posed = tip.id_data, posed_bones(tip)
     world = matrix_array(ob.matrix_world)
     if is_flat(world):
-        yield Fix(say("Reset Scale of '{object}'", object=ob.name), partial(_reset, [ob], ("scale",)))
-    elif not is_usable(world):
-        yield Fix(say("Reset Transform of '{object}'", object=ob.name), partial(_reset, [ob]))
-    posed = posed_bones(tip)
-    bones = {bone.name: bone for bone in (*posed, *posed[0].parent_recursive)}.values()
-    yield from _fixes_of_posed([bone for bone in bones if not is_finite(bone)])
-    for own in (goal for goal in (chain.target, chain.pole) if goal is not None):
-        place = np.abs(matrix_array(own.matrix_world))
-        if not (place < FARTHEST).all():
-            yield Fix(say("Reset Transform of '{object}'", object=own.name), partial(_reset, [own]))
-    yield from _fixes_of_posed([bone for bone in bones if not all(bone.scale[:])])
-
-
-def _fixes_of_posed(broken: list[PoseBone]) -> Iterator[Fix]:
-    if broken:
-        one = say("Reset '{bone}'", bone=broken[0].name)
-        label = one if len(broken) == 1 else say("Reset {count} Bones", count=len(broken))
-        yield Fix(label, partial(_reset, broken))
+        return Fix(say("Reset Scale of '{object}'", object=ob.name), partial(_reset, [ob], ("scale",)))
+    bones = list({bone.name: bone for bone in (*posed, *posed[0].parent_recursive)}.values())
+    lost = [goal.ob for goal in goals_of(tip) if not (np.abs(matrix_array(goal.ob.matrix_world)) < FARTHEST).all()]
+    broken = [] if is_usable(world) else [ob]
+    broken = broken or [bone for bone in bones if not is_finite(bone)] or lost[:1]
+    broken = broken or [bone for bone in bones if not all(bone.scale[:])]
+    if not broken:
+        return None
+    label = say("Reset {count} Bones", count=len(broken))
+    if len(broken) == 1:
+        name = broken[0].name
+        is_bone = isinstance(broken[0], PoseBone)
+        label = say("Reset '{bone}'", bone=name) if is_bone else say("Reset Transform of '{object}'", object=name)
+    return Fix(label, partial(_reset, broken))
 
 
 def _rides_on(goal: Object, bone: str, moved: set[str], ob: Object) -> bool:
@@ -331,11 +325,11 @@ def _detached(tip: PoseBone, goal: Object, bone: str, role: str) -> Fix | None:
     return None
 
 
-def _without(tip: PoseBone, role: str) -> Fix:
+def _without(tip: PoseBone, role: str) -> Fix | None:
     """Return the fix that does without a goal: another target, or no pole."""
     if role == "target":
         return Fix(say("Make New Target"), partial(make_target, bpy.context, tip))
-    return Fix(say("Clear Pole"), lambda: setattr(chain_of(tip), "pole", None))
+    return setting(say("Clear Pole"), [chain_of(tip)], None, "pole")
 
 
 def _mute_in_place(goal: Object, constraints: list[Constraint]) -> None:
@@ -388,26 +382,22 @@ def _ways_to(goal: Object, layer: LayerCollection) -> Iterator[list[LayerCollect
 
 def rig_fix_of(context: Context) -> Fix | None:
     """Return a fix for the obstacle that the panel shows; None: no simple fix."""
-    return next(_fixes_of_rig(context), None) if obstacle(context) else None
-
-
-def _fixes_of_rig(context: Context) -> Iterator[Fix]:
     ob = candidate(context)
+    if not obstacle(context):
+        return None
     if ob is None or ob.type != "ARMATURE":
         inside = _instanced(ob)
         if ob is not None and inside is not None:
-            yield Fix(say("Make Library Override"), partial(_override_instance, context, ob, inside))
-            return
+            return Fix(say("Make Library Override"), partial(_override_instance, context, ob, inside))
         rig = _armature_for(context, ob)
-        if rig is not None:
-            yield Fix(say("Select '{object}'", object=rig.name), partial(_select, context, rig))
-        return
+        return None if rig is None else Fix(say("Select '{object}'", object=rig.name), partial(_select, context, rig))
     if ob.mode not in {"POSE", "OBJECT"}:
-        yield Fix(say("Pose Mode"), partial(bpy.ops.object.mode_set, mode="POSE"))
-    elif not ob.is_editable:
-        yield Fix(say("Make Library Override"), partial(_override, context, ob))
-    elif ob.override_library is not None and ob.override_library.is_system_override:
-        yield Fix(say("Make Override Editable"), lambda: setattr(ob.override_library, "is_system_override", False))
+        return Fix(say("Pose Mode"), partial(bpy.ops.object.mode_set, mode="POSE"))
+    if not ob.is_editable:
+        return Fix(say("Make Library Override"), partial(_override, context, ob))
+    if ob.override_library is not None and ob.override_library.is_system_override:
+        return setting(say("Make Override Editable"), [ob.override_library], False, "is_system_override")
+    return None
 
 
 def _instanced(ob: Object | None) -> Object | None:
@@ -471,20 +461,3 @@ def _override_with(context: Context, linked: Struct, ob: Object, reference: Obje
             "Blender can't override '{object}'. Choose Library Override > Make in the Object menu", object=ob.name
         )
     _select(context, rig)
-
-
-class IK_ADDON_OT_rig_fix(InternalStep, ReportingOperator):
-    """Fix what keeps the chains from being edited, as the button says."""
-
-    bl_label = "Fix Armature"
-
-    def perform(self, context: Context) -> set[str]:
-        """Apply the fix."""
-        fix = rig_fix_of(context)
-        if fix is None:
-            return self.refuse(obstacle(context) or say("Nothing to fix"))
-        try:
-            fix.apply()
-        except RuntimeError as error:
-            return self.refuse(str(error))
-        return self.done(fix.label)

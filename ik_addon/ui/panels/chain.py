@@ -117,7 +117,7 @@ def draw_line(layout: UILayout, context: Context) -> None:
         texts = [f"{texts[0]}. {note}", note, *texts]
     row.label(text=fit(context, texts, LINE_MARGIN), icon=state_of(tip, report)[0], translate=False)
     if fix_of(tip, report, context.view_layer) is not None:
-        row.operator("ik_addon.chain_fix", text="", icon="TOOL_SETTINGS").tip = tip.name
+        row.operator("ik_addon.fix", text="", icon="TOOL_SETTINGS").tip = tip.name
 
 
 def state_of(tip: PoseBone, report: Report | None) -> tuple[Icon, str]:
@@ -398,7 +398,7 @@ def draw_faults(layout: UILayout, context: Context, tip: PoseBone) -> None:
     for remark in found.remarks:
         draw_message(box, context, remark, icon="INFO")
     if found.fix:
-        draw_fix(box, context, "ik_addon.chain_fix", found.fix).tip = tip.name
+        draw_fix(box, context, "ik_addon.fix", found.fix).tip = tip.name
 
 
 def draw_goal(layout: UILayout, context: Context, tip: PoseBone, role: str) -> None:
