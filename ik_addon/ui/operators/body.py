@@ -21,7 +21,7 @@ from ...solve import PosedBody
 from ...targets import cursor
 from ...targets.edit_range import EditRange
 from .active import ArmatureOperator, Internal, active_bone, armature, asked, candidate, given, operators
-from .drag import LESS, MORE, DragMacro, RangeOptions, finish, running_holds, start, take_range, turn_range
+from .drag import LESS, MORE, DragMacro, HoldOperator, RangeOptions, finish, running_holds, start, turn_range
 from .progress import show_status
 
 NAMED = 3
@@ -145,10 +145,9 @@ def _flags(pin: IKAddonPinArgument) -> frozenset[str]:
 TOOL = "ik_addon.body"
 
 
-class IK_ADDON_OT_body_hold(Internal, BodyDragOptions, ArmatureOperator):
+class IK_ADDON_OT_body_hold(BodyDragOptions, HoldOperator):
     """Grab a bone of the body."""
 
-    # The first part of a mouse drag: move the 3D cursor to the joint, for Blender's transform to move it on.
     bl_label = "Take Hold of a Bone"
 
     bone: StringProperty(
@@ -158,19 +157,15 @@ class IK_ADDON_OT_body_hold(Internal, BodyDragOptions, ArmatureOperator):
         name="Tail", description="Drag the tail of the bone instead of its head", default=False, options={"HIDDEN"}
     )
 
-    def invoke(self, context: Context, _event: Event) -> set[str]:
-        """Take hold of the joint for a mouse drag."""
-        take_range(self, context.scene)
-        return self.attempt(lambda context: self._hold(context, armature(context)), context)
-
     def perform_on(self, context: Context, ob: Object) -> set[str]:
-        """Take hold of the joint when a drag is repeated or adjusted, or when a script calls the parts."""
+        """Take hold, unless a rotation is repeated."""
         if _turned_last(context):
             self.report({"WARNING"}, say("A rotation can't be repeated. Drag the bone again"))
             return {"CANCELLED"}
-        return self._hold(context, ob)
+        return super().perform_on(context, ob)
 
-    def _hold(self, context: Context, ob: Object) -> set[str]:
+    def hold(self, context: Context, ob: Object) -> set[str]:
+        """Take hold of the joint."""
         ask = self.ask(self.bone or name_of_active(ob), self.use_tail)
         cursor.CursorDrag(context, BodyDrag(context, ob, ask))
         return {"FINISHED"}
@@ -189,7 +184,7 @@ class IK_ADDON_OT_body_grab(Internal, BodyOptions, ArmatureOperator):
     bl_label = "Drag Body"
 
     def invoke(self, context: Context, event: Event) -> set[str]:
-        """Select the bone where the mouse was pressed, let Blender move it, and handle the mouse wheel meanwhile."""
+        """Select the bone where the mouse was pressed, and let Blender move it."""
         region = context.region
         ob = candidate(context)
         if ob is None or ob.mode != "POSE" or context.area is None or context.area.type != "VIEW_3D":
@@ -209,26 +204,35 @@ class IK_ADDON_OT_body_grab(Internal, BodyOptions, ArmatureOperator):
             return start(self, operators.ik_addon.goal_move, **parts)
         options = {"bone": bone.name, "use_tail": grabbed.use_tail}
         parts["IK_ADDON_OT_body_hold"] = {**options, "without_pins": self.without_pins, "length": self.length}
-        started = start(self, operators.ik_addon.body_move, **parts)
-        if "CANCELLED" in started:
-            return started
-        show_status(context, draw_status)
-        # From here on, this operator receives every event first.
+        return start(self, operators.ik_addon.body_move, **parts)
+
+
+class IK_ADDON_OT_drag_wheel(Internal):
+    """Let the drag reach more or fewer frames or bones."""
+
+    # Handle the mouse wheel during a drag, which Blender's own transform takes for itself.
+    bl_label = "Range"
+
+    def invoke(self, context: Context, _event: Event) -> set[str]:
+        """Receive every event first from here on."""
+        if held_body() is not None:
+            show_status(context, draw_status)
         context.window_manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
 
     def modal(self, context: Context, event: Event) -> set[str]:
         """Handle the mouse wheel and pass every other event to Blender."""
-        drag = held_body()
-        if drag is None:
+        if cursor.current is None:
             self.cancel(context)
             return {"FINISHED", "PASS_THROUGH"}
+        drag = held_body()
         if turn_range(context, event):
             return {"RUNNING_MODAL"}
-        if event.value != "PRESS" or event.type not in MORE | LESS or event.alt:  # with Alt Blender zooms
+        # With Alt Blender zooms.
+        if drag is None or event.value != "PRESS" or event.type not in MORE | LESS or event.alt:
             return {"PASS_THROUGH"}
         drag.extend(context, 1 if event.type in MORE else -1)
-        for remembered in self._remembered(context):
+        for remembered in _remembered(context):
             remembered.length = drag.extent.length
         return {"RUNNING_MODAL"}
 
@@ -236,11 +240,13 @@ class IK_ADDON_OT_body_grab(Internal, BodyOptions, ArmatureOperator):
         """Leave the status bar to Blender; it also calls this when the window is closed."""
         show_status(context, None)
 
-    def _remembered(self, context: Context) -> Iterator[Struct]:
-        """Yield the properties from which the next drag, and a repetition of this one, take their settings."""
-        if is_in_hand(context):
-            yield context.workspace.tools.from_space_view3d_mode("POSE").operator_properties(self.bl_idname)
-        yield from running_holds(context, IK_ADDON_OT_body_move.__name__)
+
+def _remembered(context: Context) -> Iterator[Struct]:
+    """Yield the properties from which the next drag, and a repetition of this one, take their settings."""
+    if is_in_hand(context):
+        tool = context.workspace.tools.from_space_view3d_mode("POSE")
+        yield tool.operator_properties(IK_ADDON_OT_body_grab.bl_idname)
+    yield from running_holds(context, IK_ADDON_OT_body_move.__name__)
 
 
 class IK_ADDON_OT_body_tool(Internal, ArmatureOperator):

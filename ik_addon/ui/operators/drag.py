@@ -23,7 +23,7 @@ from ...targets import cursor
 from ...targets.drag import Drag
 from ...targets.edit_range import EditRange
 from ...targets.movable import why_lacking
-from .active import ArmatureOperator, ChainOperator, Internal, active_chain, active_tip, operators
+from .active import ArmatureOperator, ChainOperator, Internal, active_chain, active_tip, armature, operators
 
 MORE, LESS = frozenset({"WHEELDOWNMOUSE", "PAGE_UP"}), frozenset({"WHEELUPMOUSE", "PAGE_DOWN"})
 """Events that change how many bones follow, or with Shift how many frames, in the directions of Blender's Auto IK."""
@@ -75,24 +75,6 @@ def finish(operator: ArmatureOperator, context: Context, drag: cursor.Held, rema
         raise
     operator.report({"WARNING"} if said else {"INFO"}, ". ".join(said) or drag.done)
     return {"FINISHED"}
-
-
-class IK_ADDON_OT_drag_range(Internal):
-    """Let the drag reach more or fewer frames."""
-
-    # Handle the mouse wheel during a drag of a target, which Blender's own transform leaves alone.
-    bl_label = "Range"
-
-    def invoke(self, context: Context, _event: Event) -> set[str]:
-        """Receive every event first from here on."""
-        context.window_manager.modal_handler_add(self)
-        return {"RUNNING_MODAL"}
-
-    def modal(self, context: Context, event: Event) -> set[str]:
-        """Handle the wheel with Shift and pass every other event to Blender."""
-        if cursor.current is None:
-            return {"FINISHED", "PASS_THROUGH"}
-        return {"RUNNING_MODAL" if turn_range(context, event) else "PASS_THROUGH"}
 
 
 def turn_range(context: Context, event: Event) -> bool:
@@ -153,6 +135,31 @@ class DragMacro(Macro):
         parts.define(IK_ADDON_OT_release.__name__)
 
 
+class HoldOperator(Internal, RangeOptions, ArmatureOperator):
+    """Base of the first parts of mouse drags, which move the 3D cursor to something, for Blender to move it on."""
+
+    def hold(self, _context: Context, _ob: Object) -> set[str]:
+        """Take hold."""
+        raise NotImplementedError
+
+    def invoke(self, context: Context, _event: Event) -> set[str]:
+        """Take hold for a mouse drag."""
+        take_range(self, context.scene)
+        if context.window is not None:  # once Blender's transform runs, the wheel is handled before it
+            bpy.app.timers.register(partial(_handle_wheel, context.window))
+        return self.attempt(lambda context: self.hold(context, armature(context)), context)
+
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
+        """Take hold when a drag is repeated or adjusted, or when a script calls the parts."""
+        return self.hold(context, ob)
+
+
+def _handle_wheel(window: Window) -> None:
+    with bpy.context.temp_override(window=window):
+        if cursor.is_moving(window):
+            operators.ik_addon.drag_wheel("INVOKE_DEFAULT")
+
+
 # ---- Drag Target
 
 
@@ -163,10 +170,9 @@ def why_not_draggable(tip: PoseBone) -> str:
     return ""
 
 
-class IK_ADDON_OT_goal_hold(Internal, RangeOptions, ArmatureOperator):
+class IK_ADDON_OT_goal_hold(HoldOperator):
     """Grab the target or the pole of a chain."""
 
-    # The first part of a mouse drag: move the 3D cursor to the goal, for Blender's transform to move it on.
     bl_label = "Take Hold"
 
     rig: StringProperty(
@@ -180,14 +186,7 @@ class IK_ADDON_OT_goal_hold(Internal, RangeOptions, ArmatureOperator):
         name="Rotate", description="It is rotated, and need not be free to move", default=False, options={"HIDDEN"}
     )
 
-    def invoke(self, context: Context, _event: Event) -> set[str]:
-        """Take hold of the goal for a mouse drag."""
-        take_range(self, context.scene)
-        if context.window is not None:  # once Blender's transform runs, the wheel is handled before it
-            bpy.app.timers.register(partial(_handle_wheel, context.window))
-        return self.execute(context)
-
-    def perform_on(self, context: Context, ob: Object) -> set[str]:
+    def hold(self, context: Context, ob: Object) -> set[str]:
         """Take hold of the goal, and make its chain the active one."""
         ob = context.view_layer.objects.get(self.rig) or ob
         tip: PoseBone | None = ob.pose.bones.get(self.tip) if self.tip else active_tip(context)
@@ -201,12 +200,6 @@ class IK_ADDON_OT_goal_hold(Internal, RangeOptions, ArmatureOperator):
             compat.select_bone(tip)
         cursor.CursorDrag(context, drag)
         return {"FINISHED"}
-
-
-def _handle_wheel(window: Window) -> None:
-    with bpy.context.temp_override(window=window):
-        if cursor.is_moving(window):
-            operators.ik_addon.drag_range("INVOKE_DEFAULT")
 
 
 class IK_ADDON_OT_goal_move(DragMacro):
