@@ -18,14 +18,14 @@ from ..core.chain_settings import IKAddonChain
 from ..core.channels import is_finite
 from ..core.goals import Goal
 from ..core.settings import ROLES, chain_of, goal_of, reset, stored_folds, unusable
-from ..core.skeleton import STRAIGHT, Skeleton, inverse, is_flat, is_usable, matrix_array, moved, orthonormal
+from ..core.skeleton import STRAIGHT, Skeleton, inverse, matrix_array, moved, orthonormal
 from ..core.skeleton import size_of as scale_of
 from ..core.translation.sentences import UserError, say
 from ..rig.plan import chain as chains
 from ..rig.plan.chain import NUMBER, end_axes, tips, turning_end
 from ..rig.plan.followers import borrowed, followers, mark
 from ..rig.plan.limits import hinge_of, knee_hinge
-from ..rig.plan.presence import is_in
+from ..rig.plan.presence import is_in, why_unplaced
 from ..rig.read.orientation import target_rotation
 from ..solve import pole_angle
 from ..solve.limb.two_bones import Hinge, unfollowed_by
@@ -214,15 +214,8 @@ def _rotation_switched(chain: IKAddonChain) -> None:
 
 def check_world(ob: Object, world: Matrix) -> None:
     """Raise UserError if positions can't be converted to the space of an object with this world matrix."""
-    matrix = matrix_array(world)
-    if not np.isfinite(matrix).all():
-        raise UserError(
-            "The transform of '{object}' is not a finite number. Reset its location, rotation and scale", object=ob.name
-        )
-    if is_flat(matrix):
-        raise UserError("'{object}' is scaled to zero. Reset its scale", object=ob.name)
-    if not is_usable(matrix):
-        raise UserError("The armature is too far from the world's origin, or scaled too much, to place a target")
+    if reason := why_unplaced(ob, matrix_array(world)):
+        raise UserError(reason)
 
 
 def size_of(tip: PoseBone, limb: Limb, world: Matrix) -> float:

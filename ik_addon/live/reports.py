@@ -18,11 +18,11 @@ from ..core import channels, hooks
 from ..core.channels import FIELDS, is_finite
 from ..core.report import percent
 from ..core.settings import chain_of, goal_of
-from ..core.skeleton import is_flat, is_usable, matrix_array, orthonormal
+from ..core.skeleton import matrix_array, orthonormal
 from ..core.translation.sentences import say
 from ..rig.plan.chain_plan import ChainPlan
 from ..rig.plan.plan import Plan
-from ..rig.plan.presence import Presence
+from ..rig.plan.presence import Presence, why_unplaced
 from ..rig.read.orientation import orientation
 from ..rig.read.sample import Sample
 from ..rig.write.waves import Posed
@@ -316,14 +316,8 @@ def _turned_away(plan: Plan, frame: Sample, posed: Posed, index: int, shown: tup
 def _why_invalid(ob: Object, plan: Plan, frame: Sample, index: int) -> str:
     """Say why a chain could not be solved: where the first transform stands that no pose can be found with."""
     world, chain, goal = matrix_array(ob.matrix_world), plan.chains[index], frame.goals[index]
-    if not np.isfinite(world).all():
-        return say(
-            "The transform of '{object}' is not a finite number. Reset its location, rotation and scale", object=ob.name
-        )
-    if is_flat(world):
-        return say("'{object}' is scaled to zero. Reset its scale", object=ob.name)
-    if not is_usable(world):
-        return say("'{object}' is too far away, or scaled too much. Reset its location and scale", object=ob.name)
+    if reason := why_unplaced(ob, world):
+        return reason
     above = ob.pose.bones[plan.skeleton.names[chain.posed[0]]].parent_recursive
     for bone in filterfalse(is_finite, above):
         return say("The transform of bone '{bone}' is not a finite number. Reset it", bone=bone.name)

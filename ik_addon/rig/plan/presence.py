@@ -12,7 +12,9 @@ import numpy as np
 from bpy.types import Depsgraph, LayerCollection, Object, PoseBone, Scene, ViewLayer
 
 from ...core.goals import Goal
+from ...core.skeleton import is_flat, is_usable
 from ...core.translation.sentences import marked, say
+from ...solve.problem import Floats
 from .sources import Part, Sources, uid_of
 
 ABSENT = marked("'{goal}' was deleted or is excluded from this view layer. Choose another object")
@@ -199,6 +201,19 @@ def why_closed(ob: Object) -> str:
             "Choose Library Override > Make > Selected in the Object menu",
             object=ob.name,
         )
+    return ""
+
+
+def why_unplaced(ob: Object, world: Floats) -> str:
+    """Return why an armature object with a world matrix (4, 4) can't be posed, and what to do; empty if it can."""
+    if not np.isfinite(world).all():
+        return say(
+            "The transform of '{object}' is not a finite number. Reset its location, rotation and scale", object=ob.name
+        )
+    if is_flat(world):
+        return say("'{object}' is scaled to zero. Reset its scale", object=ob.name)
+    if not is_usable(world):
+        return say("'{object}' is too far away, or scaled too much. Reset its location and scale", object=ob.name)
     return ""
 
 

@@ -362,19 +362,18 @@ def disabled(goal: Object, layer: LayerCollection, switch: str) -> list[Object |
     The list is empty if the object is evaluated.
     """
     own = [goal] if getattr(goal, switch) else []
-    ways = list(_ways_to(goal, layer))
-    off = [[found.collection for found in way if getattr(found.collection, switch)] for way in ways]
-    return [*own, *min(off, key=len, default=[])]
+    return [*own, *min(_disabled_above(goal, layer, switch), key=len, default=[])]
 
 
-def _ways_to(goal: Object, layer: LayerCollection) -> Iterator[list[LayerCollection]]:
+def _disabled_above(goal: Object, layer: LayerCollection, switch: str) -> Iterator[list[bpy.types.Collection]]:
+    """Yield the disabled collections on each path from a layer collection to an object."""
     if layer.exclude:
         return
+    off = [layer.collection] if getattr(layer.collection, switch) else []
     if presence.is_in(layer.collection.objects, goal):
-        yield [layer]
+        yield off
     for child in layer.children:
-        for way in _ways_to(goal, child):
-            yield [layer, *way]
+        yield from ([*off, *below] for below in _disabled_above(goal, child, switch))
 
 
 # ---- what keeps the operators from running on an armature

@@ -84,20 +84,6 @@ class Plane:
 
 
 @dataclass(frozen=True)
-class Bend:
-    """The side to which a chain bends."""
-
-    joint: Floats
-    """(3,) the middle joint."""
-    side: Floats
-    """(3,) unit vector in which the joint moves when the chain bends."""
-    across: Floats
-    """(3,) unit vector from root to tip."""
-    size: float
-    """Length of the chain."""
-
-
-@dataclass(frozen=True)
 class Active:
     """What is shown only of an active chain, in armature space."""
 
@@ -109,7 +95,8 @@ class Active:
     """A value of `State`."""
     reach: tuple[Floats, float] | None
     """Root (3,) and length of the chain, shown during a drag and while the target is missed."""
-    bend: Bend | None
+    bend: Floats | None
+    """(6, 3) lines of an arrow to the side to which it bends."""
     end: Floats | None
     """(2, 3) head and tail of the end bone."""
     plane: Plane | None
@@ -174,7 +161,7 @@ def drawing(chains: Chains, actives: Sequence[Active], palette: Palette) -> Draw
         for active in actives:
             parts = [limit(joint, palette) for joint in active.limits]
             parts += [] if active.plane is None else [plane(active.plane, palette)]
-            parts += [] if active.bend is None else [([(arrow(active.bend), palette.states[active.state])], [])]
+            parts += [] if active.bend is None else [([(active.bend, palette.states[active.state])], [])]
             lines += [(moved(active.world, points), color) for edges, _ in parts for points, color in edges]
             filled += [(moved(active.world, points), color) for _, faces in parts for points, color in faces]
         dashed, wide = goal_lines(chains, palette), segments(chains, palette)
@@ -314,11 +301,18 @@ def plane(flat: Plane, palette: Palette) -> tuple[list[Part], list[Part]]:
     return edges, [(_fan(flat.center, np.concatenate([edge, edge[:1]])), faded(palette.reach, SURFACE / 0.35))]
 
 
-def arrow(bend: Bend) -> Floats:
-    """Return the lines (6, 3) of an arrow from the middle joint of a chain to its bend side."""
-    end = bend.joint + ARROW * bend.size * bend.side
-    back, wide = (0.3 * ARROW * bend.size * direction for direction in (bend.side, bend.across))
-    return np.stack([bend.joint, end, end, end - back + wide, end, end - back - wide])
+def arrow(joint: Floats, side: Floats, across: Floats, size: float) -> Floats:
+    """Return the lines (6, 3) of an arrow to the side to which a chain bends.
+
+    Args:
+        joint: (3,) its middle joint.
+        side: (3,) unit vector in which the joint moves when the chain bends.
+        across: (3,) unit vector from root to tip.
+        size: length of the chain.
+    """
+    end = joint + ARROW * size * side
+    back, wide = (0.3 * ARROW * size * direction for direction in (side, across))
+    return np.stack([joint, end, end, end - back + wide, end, end - back - wide])
 
 
 def circle(normal: Floats) -> Floats:

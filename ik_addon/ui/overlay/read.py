@@ -22,7 +22,7 @@ from ...rig.plan.limits import FREE, ranges_of
 from ...solve import Status
 from ...solve.maths.rotations import norm, reject
 from ...solve.problem import Bools, Floats, Ints
-from .geometry import DIAMOND, RING, Active, Bend, Chains, Joint, Plane, Shown, State
+from .geometry import DIAMOND, RING, Active, Chains, Joint, Plane, Shown, State, arrow
 
 
 @dataclass(frozen=True)
@@ -290,8 +290,8 @@ class _Posed:
         )
 
 
-def _bend(joints: Floats, side: Floats, size: float) -> Bend | None:
-    """Return the bend of a chain with joints (n + 1, 3) to a side (3,); None for one bone or without a stored side."""
+def _bend(joints: Floats, side: Floats, size: float) -> Floats | None:
+    """Return the arrow from joints (n + 1, 3) of a chain to a side (3,); None for one bone or without a stored side."""
     line = joints[-1] - joints[0]
     line = line / norm(line)
     side = reject(side, line)
@@ -299,7 +299,7 @@ def _bend(joints: Floats, side: Floats, size: float) -> Bend | None:
     # The middle joint of a one-bone chain is its tip, which does not bend.
     if len(joints) < 3 or not length > 1e-6:
         return None
-    return Bend(joints[len(joints) // 2], side / length, line, size)
+    return arrow(joints[len(joints) // 2], side / length, line, size)
 
 
 def _active(ob: Object, layout: Layout, active: Object | None) -> int | None:

@@ -224,12 +224,12 @@ def test_the_arrow_shows_the_bend_side(addon: Addon) -> None:
     target = tip.ik_addon.target
     for place in ((0.4, 0.5, 0.6), (-0.5, 0.3, 0.9)):
         target.location = place
-        bend = seen(addon, tip).actives[0].bend
+        joint, point = seen(addon, tip).actives[0].bend[:2]
         root, elbow, end = rigs.head(ob, "upper"), rigs.head(ob, "lower"), rigs.tail(ob, "lower")
         line = (end - root) / np.linalg.norm(end - root)
         side = (elbow - root) - ((elbow - root) @ line) * line
-        assert bend.side @ side == pytest.approx(np.linalg.norm(side), rel=1e-4)
-        assert np.allclose(bend.joint, elbow, atol=1e-6)
+        assert (point - joint) @ side == pytest.approx(np.linalg.norm(point - joint) * np.linalg.norm(side), rel=1e-4)
+        assert np.allclose(joint, elbow, atol=1e-6)
     tip.ik_addon.bend_side = (0.0, 0.0, 0.0)
     assert seen(addon, tip).actives[0].bend is None
 

@@ -122,13 +122,13 @@ def test_the_plane_is_a_disc_perpendicular_to_its_normal(overlay: Overlay) -> No
 
 
 def test_the_arrow_points_to_the_bend_side(overlay: Overlay) -> None:
-    bend = overlay.geometry.Bend(np.array([1.0, 2.0, 3.0]), np.array([0.0, -1.0, 0.0]), np.array([0.0, 0.0, 1.0]), 2.0)
-    lines = overlay.geometry.arrow(bend)
-    assert np.allclose(lines[0], bend.joint)
-    tip = bend.joint + overlay.geometry.ARROW * 2.0 * bend.side
+    joint, side = np.array([1.0, 2.0, 3.0]), np.array([0.0, -1.0, 0.0])
+    lines = overlay.geometry.arrow(joint, side, np.array([0.0, 0.0, 1.0]), 2.0)
+    assert np.allclose(lines[0], joint)
+    tip = joint + overlay.geometry.ARROW * 2.0 * side
     assert (np.abs(lines - tip).sum(axis=1) < 1e-12).sum() == 3, "the shaft and both barbs end there"
-    assert ((lines - bend.joint) @ bend.side).max() == pytest.approx(overlay.geometry.ARROW * 2.0)
-    drawn = overlay.drawing(world=np.diag([2.0, 2.0, 2.0, 1.0]), bend=bend)
+    assert ((lines - joint) @ side).max() == pytest.approx(overlay.geometry.ARROW * 2.0)
+    drawn = overlay.drawing(world=np.diag([2.0, 2.0, 2.0, 1.0]), bend=lines)
     assert np.allclose(drawn.edges.points[-6:], 2.0 * lines)
     assert np.allclose(drawn.edges.colors[-6:], overlay.palette.states[overlay.geometry.State.REACHED])
 
