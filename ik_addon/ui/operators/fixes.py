@@ -96,15 +96,16 @@ def fix_of(tip: PoseBone, report: reports.Report | None, view_layer: ViewLayer) 
             one = say("Unlock '{bone}'", bone=locked[0].name)
             label = one if len(locked) == 1 else say("Unlock {count} Bones", count=len(locked))
             return setting(label, locked, False, *LOCKS)
-    if goes_beyond_limits(tip):
+    found = next(filter(None, (_fix_for(remark, tip, view_layer) for remark in report.remarks)), None)
+    if found is None and goes_beyond_limits(tip):
         return Fix(say("Fit Limits to Animation"), lambda: fit(exceeded(tip)))
-    return next(filter(None, (_fix_for(remark, tip, view_layer) for remark in report.remarks)), None)
+    return found
 
 
-def _fix_for(said: str, tip: PoseBone, view_layer: ViewLayer) -> Fix | None:
+def _fix_for(text: str, tip: PoseBone, view_layer: ViewLayer) -> Fix | None:
     """Return the fix for what a report or remark says about the chain on `tip`; None: no simple fix."""
     ob, chain, bones = tip.id_data, chain_of(tip), chains.chain_bones(tip)
-    match source_of(said):
+    match sentence := source_of(text):
         case chains.AT_REST:
             return setting(say("Switch to Pose Position"), [ob.data], "POSE", "pose_position")
         case chains.UNUSABLE:
@@ -116,7 +117,7 @@ def _fix_for(said: str, tip: PoseBone, view_layer: ViewLayer) -> Fix | None:
                 return Fix(say("Make Target"), partial(make_target, bpy.context, tip))
             return Fix(say("Use '{target}'", target=left.name), partial(follow, tip, left))
         case presence.ABSENT | presence.NOT_LINKED | presence.DISABLED | presence.NO_BONE | presence.ATTACHED:
-            return _fix_of_goal(said, tip, view_layer)
+            return _fix_of_goal(sentence, tip, view_layer)
         case chains.NOT_BELOW | chains.UPRIGHT:
             return setting(say("Clear End Bone"), [chain], "", "end_bone")
         case chains.FOUGHT:
@@ -236,14 +237,14 @@ IN_RENDERS = {"target": "Enable Target in Renders", "pole": "Enable Pole in Rend
 """Labels of buttons, by the role of the goal."""
 
 
-def _fix_of_goal(said: str, tip: PoseBone, view_layer: ViewLayer) -> Fix | None:
-    """Return the fix for the target or pole of which this is said; None: there is nothing to say of it any more."""
-    ob, layer, posed = tip.id_data, view_layer.layer_collection, posed_bones(tip)
+def _fix_of_goal(sentence: str, tip: PoseBone, view_layer: ViewLayer) -> Fix | None:
+    """Return the fix for the target or pole of which this is said; None: it is true of neither any more."""
+    ob, layer, here = tip.id_data, view_layer.layer_collection, presence.Presence(view_layer)
     for role in ROLES:
         goal, bone = goal_of(chain_of(tip), role)
-        if goal is None or presence.why_unfit(ob, posed, Goal(goal, bone), presence.Presence(view_layer)) != said:
+        if goal is None or not is_one_of(presence.why_unfit(ob, posed_bones(tip), Goal(goal, bone), here), sentence):
             continue
-        match source_of(said):
+        match sentence:
             case presence.ABSENT:
                 for own in presence.all_layers(layer):
                     if own.exclude and presence.is_in(own.collection.objects, goal):
