@@ -215,8 +215,8 @@ def test_refuses_a_conflicting_constraint(kind: str) -> None:
         ("ob", "scale", (0.0, 1.0, 1.0), "'Rig' is scaled to zero"),
         ("ob", "location", (math.nan, 0.0, 0.0), "The transform of 'Rig' is not a finite number"),
         ("bone", "location", (math.nan, 0.0, 0.0), "The transform of bone 'a' is not a finite number. Reset it"),
-        ("ob", "location", (0.0, 0.0, math.inf), "The armature is too far from the world's origin, or scaled too much"),
-        ("ob", "scale", (1.0, 1.0, math.inf), "The armature is too far from the world's origin, or scaled too much"),
+        ("ob", "location", (0.0, 0.0, math.inf), "'Rig' is too far away, or scaled too much. Reset"),
+        ("ob", "scale", (1.0, 1.0, math.inf), "'Rig' is too far away, or scaled too much. Reset"),
         ("bone", "scale", (0.0, 0.0, 0.0), "The chain that ends in 'b' has no length in this pose. Reset its bones"),
     ],
 )
