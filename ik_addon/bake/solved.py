@@ -1,20 +1,19 @@
-"""The solved frames of a bake as they are keyed; no more is kept, because long bakes of many bones are large."""
+"""The solved frames of a bake: what is keyed, in single precision, and what the report tells."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..chains.current_pose import largest_turn
 from ..core import keyframes
-from ..core.channels import FIELDS, Row, rotation_field
+from ..core.channels import FIELDS, WIDTH, Row, rotation_field
 from ..core.transforms import nearest, turns
 from ..live.reports import NEAR, has_reached
 from ..rig.plan.plan import Plan
 from ..rig.write.waves import Posed
-from ..solve import OutOfReach, Status
+from ..solve import Status
 from ..solve.problem import Floats, Ints
 from .bake_report import BakeReport, ChainReport, LimitReport
 
@@ -22,26 +21,6 @@ PARTS = 96
 """Maximum number of parts of the range for which the report says how fast joints turn."""
 USED = 1e-6
 """Minimum change for which a pushed root (in chain lengths) or a stretched bone (as a factor) is keyed."""
-
-
-@dataclass
-class _Block:
-    """One field of the bones with the same rotation mode, or of bones in any mode."""
-
-    field: str
-    mode: str
-    rows: list[int]
-    """Positions of the bones in `Plan.live`."""
-    values: Row
-    """(F, k, width)"""
-    changes: Row
-    """(k,) the largest difference from the FK pose; rotations are always keyed."""
-
-    @classmethod
-    def of(cls, field: str, mode: str, rows: list[int], frames: int) -> _Block:
-        columns = FIELDS[field]
-        shape = frames, len(rows), columns.stop - columns.start
-        return cls(field, mode, rows, np.empty(shape, dtype=np.float32), np.zeros(len(rows), dtype=np.float32))
 
 
 class Solved:
@@ -62,9 +41,10 @@ class Solved:
         self._bones = _bones_of(plan, baked)
         self.rows: Ints = np.array([plan.rows[bone] for bone in self._bones], dtype=np.int64)
         """(n,) positions in `Plan.live` of the bones that are keyed."""
-        lengths = {tip: plan.length(tip) for tip in baked}
-        self._lengths = {plan.rows[bone]: lengths[tip] for tip in baked for bone in plan.paths[tip]}
-        self._names = {plan.rows[bone]: plan.skeleton.names[bone] for bone in self._bones}
+        lengths = {bone: plan.length(tip) for tip in baked for bone in plan.paths[tip]}
+        self._lengths = np.array([lengths[bone] for bone in self._bones])
+        self._names = [plan.skeleton.names[bone] for bone in self._bones]
+        self._modes = [plan.modes[row] for row in self.rows.tolist()]
         self.played = np.array(played, dtype=np.int64)
         self.poses = np.empty((len(played), len(self.rows), 3, 4), dtype=np.float32)
         """(P, n, 3, 4) pose matrices, without their last row, on the P `played` frames."""
@@ -73,30 +53,15 @@ class Solved:
         """(F, C) distance of each chain from its target, in chain lengths; NaN where it can't be solved."""
         self._at_limit = np.zeros(len(plan.live), dtype=np.int64)
         self._live_turn: float | None = None
-        modes: dict[str, list[int]] = {}
-        for row in self.rows.tolist():
-            modes.setdefault(plan.modes[row], []).append(row)
-        self._blocks = [_Block.of(rotation_field(mode), mode, own, frames) for mode, own in modes.items()]
-        if plan.watch:  # each frame may solve other chains
-            self._blocks += [_Block.of(field, "", self.rows.tolist(), frames) for field in ("location", "scale")]
-            return
-        for policy, field, bones in ((OutOfReach.PUSH_ROOT, "location", 1), (OutOfReach.STRETCH, "scale", None)):
-            waves = (wave for wave in plan.waves if wave.shape.out_of_reach is policy)
-            found = {row for wave in waves for row in wave.rows[:, :bones].ravel().tolist()}
-            own = [row for row in self.rows.tolist() if row in found]
-            if own:
-                self._blocks.append(_Block.of(field, "", own, frames))
+        self._channels = np.empty((frames, len(self.rows), WIDTH), dtype=np.float32)
+        self._changes = np.zeros((len(self.rows), WIDTH), dtype=np.float32)
+        """(n, 17) the largest differences from the FK pose."""
 
     def put(self, start: int, fk: Row, posed: Posed, plan: Plan) -> None:
         """Add a batch of frames (b, ...) that begins at the index `start`, solved with this plan."""
         batch = slice(start, start + len(fk))
-        for block in self._blocks:
-            columns = FIELDS[block.field]
-            found = posed.channels[:, block.rows, columns]
-            block.values[batch] = found
-            if not block.mode:
-                changes = np.abs(found - fk[:, block.rows, columns]).max(axis=(0, 2))
-                block.changes = np.maximum(block.changes, changes)
+        found = self._channels[batch] = posed.channels[:, self.rows]
+        self._changes = np.maximum(self._changes, np.abs(found - fk[:, self.rows]).max(axis=0))
         own = slice(*np.searchsorted(self.played, (batch.start, batch.stop)))
         if own.start < own.stop:
             self.poses[own] = posed.poses_on(self.played[own] - start)[:, self.rows, :3]
@@ -109,8 +74,7 @@ class Solved:
 
     def note_live(self, posed: Posed, frames: Sequence[int]) -> None:
         """Remember how fast joints turn in the live solution of all frames, when another one is baked."""
-        values = [(posed.channels[:, block.rows, FIELDS[block.field]], block) for block in self._blocks]
-        self._live_turn = float(self._turns(frames, values)[0].max(initial=0.0))
+        self._live_turn = float(self._turns(frames, posed.channels[:, self.rows])[0].max(initial=0.0))
 
     def note_shown(self, index: int, plan: Plan, misses: Floats, influence: Floats) -> bool:
         """Take how far (C,) tips of a plan are from their targets where Blender shows both, with full influence (C,).
@@ -133,17 +97,17 @@ class Solved:
 
     def channels(self) -> list[keyframes.Channel]:
         """Return the channels to key; each rotation is the equivalent one nearest to the frame before."""
-        found: dict[int, list[keyframes.Channel]] = {row: [] for row in self.rows.tolist()}
-        for block in self._blocks:
-            if block.mode:
-                block.values = nearest(block.values, block.mode)
-            columns = np.ascontiguousarray(block.values.transpose(1, 2, 0))
-            for k, row in enumerate(block.rows):
-                unit = self._lengths[row] if block.field == "location" else 1.0
-                if block.mode or block.changes[k] > USED * unit:
-                    name, field = self._names[row], block.field
-                    found[row] += [keyframes.Channel(name, field, i, own) for i, own in enumerate(columns[k])]
-        return [channel for own in found.values() for channel in own]
+        for mode, own in self._bones_by_mode:
+            columns = np.s_[:, own, FIELDS[rotation_field(mode)]]
+            self._channels[columns] = nearest(self._channels[columns], mode)
+        found: list[keyframes.Channel] = []
+        for k, name in enumerate(self._names):
+            rotation, units = rotation_field(self._modes[k]), {"location": self._lengths[k], "scale": 1.0}
+            for field in (rotation, *units):
+                if field == rotation or self._changes[k, FIELDS[field]].max() > USED * units[field]:
+                    values = np.ascontiguousarray(self._channels[:, k, FIELDS[field]].T)
+                    found += [keyframes.Channel(name, field, i, own) for i, own in enumerate(values)]
+        return found
 
     def difference(self, index: int, played: Floats) -> tuple[float, float]:
         """Compare poses (k, 4, 4) of `Plan.live` in playback of a frame with the solution.
@@ -159,8 +123,7 @@ class Solved:
         heads = a[:, :3, 3] - b[:, :3, 3]
         tails = heads + (a[:, :3, 1] - b[:, :3, 1]) * self._plan.skeleton.lengths[self._bones, None]
         gaps = np.maximum(np.linalg.norm(heads, axis=1), np.linalg.norm(tails, axis=1))
-        gaps /= [self._lengths[row] for row in self.rows.tolist()]
-        return float(gaps.max()), largest_turn(_directions(a), _directions(b))
+        return float((gaps / self._lengths).max()), largest_turn(_directions(a), _directions(b))
 
     def report(self, frames: Sequence[int], action: str, position: float, angle: float) -> BakeReport:
         """Return the report on the bake, with the largest differences in `position` and `angle`."""
@@ -170,8 +133,8 @@ class Solved:
         counts = solved.sum(axis=0)
         sums = np.where(solved, self.errors, 0.0).sum(axis=0)
         largest = np.where(solved, self.errors, 0.0).max(axis=0, initial=0.0)
-        limited = {row: int(self._at_limit[row]) for row in self.rows.tolist() if self._at_limit[row]}
-        angles, bones = self._turns(frames, [(block.values, block) for block in self._blocks])
+        limited = self._at_limit[self.rows]
+        angles, bones = self._turns(frames, self._channels)
         worst = int(angles.argmax()) if len(angles) else -1
         return BakeReport(
             chains=tuple(names),
@@ -185,8 +148,9 @@ class Solved:
                 for c, name in enumerate(names)
             ),
             limited=tuple(
-                LimitReport(self._names[row], count)
-                for row, count in sorted(limited.items(), key=lambda item: (-item[1], item[0]))
+                LimitReport(self._names[k], int(limited[k]))
+                for k in np.lexsort((self.rows, -limited)).tolist()
+                if limited[k]
             ),
             turn=float(angles.max(initial=0.0)),
             turning_bone=self._names[bones[worst]] if len(angles) else "",
@@ -200,16 +164,21 @@ class Solved:
             live_turn=self._live_turn,
         )
 
-    def _turns(self, frames: Sequence[int], values: Sequence[tuple[Row, _Block]]) -> tuple[Floats, Ints]:
-        """Return the largest turn of any joint between frames (F-1,), in degrees, and its index in `Plan.live`."""
-        angles, rows = np.zeros(len(frames) - 1), np.full(len(frames) - 1, -1)
-        for own, block in values:
-            if block.mode and len(frames) > 1:
-                found, bones = turns(own, block.mode, np.diff(np.array(frames, dtype=np.float64)))
-                more = (rows < 0) | (found > angles)
-                angles = np.where(more, found, angles)
-                rows = np.where(more, np.array(block.rows)[bones], rows)
-        return np.degrees(angles), rows
+    @property
+    def _bones_by_mode(self) -> list[tuple[str, Ints]]:
+        """The rotation modes, each with its bones (k,), as positions among those that are keyed."""
+        return [(mode, np.flatnonzero(np.array(self._modes) == mode)) for mode in dict.fromkeys(self._modes)]
+
+    def _turns(self, frames: Sequence[int], values: Row) -> tuple[Floats, Ints]:
+        """Return the largest turn of any joint between frames (F-1,), in degrees, and its index; from (F, n, 17)."""
+        angles, joints = np.zeros(len(frames) - 1), np.full(len(frames) - 1, -1)
+        for mode, own in self._bones_by_mode if len(frames) > 1 else ():
+            columns = FIELDS[rotation_field(mode)]
+            found, bones = turns(values[:, own, columns], mode, np.diff(np.array(frames, dtype=np.float64)))
+            more = (joints < 0) | (found > angles)
+            angles = np.where(more, found, angles)
+            joints = np.where(more, own[bones], joints)
+        return np.degrees(angles), joints
 
 
 def rotations_of(plan: Plan, baked: Sequence[str]) -> Iterator[keyframes.Channel]:

@@ -14,9 +14,9 @@ from ..bake.restore import over_frames
 from ..bake.sampling import played
 from ..bake.selection import time_scale
 from ..core import contact_keys
+from ..core.skeleton import moved
 from ..feet import pivots
 from ..rig.plan.chain import chain_bones, end_of
-from ..solve.maths.products import applied
 from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats
 
@@ -39,7 +39,7 @@ class Tracks:
 def sample(
     context: Context, ob: Object, legs: Sequence[PoseBone], frames: Sequence[int]
 ) -> Generator[float, None, Tracks]:
-    """Play frames and sample legs and hips; yields progress (0 to 1)."""
+    """Play successive frames and sample legs and hips; yields progress (0 to 1)."""
     scene = context.scene
     figure, names = Figure.of(ob), ob.pose.bones.keys()
     feet = [end_of(tip) or tip for tip in legs]
@@ -49,27 +49,17 @@ def sample(
         poses, _ = yield from played(context.view_layer, ob, rows, frames)
         before.restore()
     rate = scene.render.fps / scene.render.fps_base
-    seconds = np.gradient(np.array(frames, dtype=np.float64)) / rate if len(frames) > 1 else np.ones(len(frames))
-    found = []
-    for leg, tip in enumerate(legs):
-        touching = pivots.of(figure, tip) if end_of(tip) is not None else np.zeros((2, 3))
-        both = [_speed_of(poses[:, leg], point, seconds) for point in touching]
-        found.append(np.minimum(*both))
+    pivot = np.array([pivots.of(figure, tip) if end_of(tip) is not None else np.zeros((2, 3)) for tip in legs])
+    points = moved(poses[:, :-1, None], pivot)
+    steps = np.gradient(points, axis=0) if len(frames) > 1 else np.zeros_like(points)
     at = time_scale(scene) * np.array(frames, dtype=np.float64)
     return Tracks(
         frames=list(frames),
         legs=[tip.name for tip in legs],
-        foot_speed=np.array(found),
+        foot_speed=rate * np.linalg.norm(steps, axis=-1).min(axis=-1).T,
         contacts=np.array([contact_keys.read(tip, at) for tip in legs]),
         hips=poses[:, -1, 2, 3],
     )
-
-
-def _speed_of(poses: Floats, point: Floats, seconds: Floats) -> Floats:
-    """Return the speed (F,) of a point fixed to a bone with poses (F, 4, 4)."""
-    places = applied(poses[:, :3, :3], np.repeat(point[None], len(poses), axis=0)) + poses[:, :3, 3]
-    moved = np.gradient(places, axis=0) if len(places) > 1 else np.zeros_like(places)
-    return np.asarray(np.linalg.norm(moved, axis=1) / seconds)
 
 
 WIDTH, HEIGHT = 900.0, 130.0
@@ -77,6 +67,7 @@ WIDTH, HEIGHT = 900.0, 130.0
 LEFT, TOP, GAP = 70.0, 80.0, 56.0
 GRAY, BLUE = "#999999", "#1f6fb2"
 HEEL, TOE = "#f5d9a8", "#cfe3c3"
+LEGEND = {"before": GRAY, "after": BLUE, "heel touches": HEEL, "toe touches": TOE}
 LABELS = 5
 """Approximate number of labels on the vertical axis; the horizontal axis has twice as many."""
 
@@ -102,13 +93,14 @@ def plot(title: str, before: Tracks, after: Tracks, unit: str, scale: float) -> 
         for i, leg in enumerate(after.legs)
     ]
     panels.append(_panel(f"Height of the hips in {unit}", frames, (scale * before.hips, scale * after.hips)))
+    legend = (f'<tspan fill="{color}">\u25a0</tspan> {text}\u2003' for text, color in LEGEND.items())
     height = TOP + len(panels) * (HEIGHT + GAP)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 20:.0f} {height:.0f}" '
         'font-family="sans-serif" font-size="12" fill="#222222">',
         '<rect width="100%" height="100%" fill="#ffffff"/>',
         f'<text x="{LEFT:.0f}" y="20" font-size="15">{escape(title)}</text>',
-        *_legend(),
+        f'<text x="{LEFT:.0f}" y="40">{"".join(legend)}</text>',
     ]
     for i, panel in enumerate(panels):
         parts.append(f'<g transform="translate({LEFT:.0f} {TOP + i * (HEIGHT + GAP):.1f})">')
@@ -171,23 +163,6 @@ def ticks(low: float, high: float, about: int = LABELS) -> list[float]:
     step = next(own for own in (power, 2.0 * power, 5.0 * power, 10.0 * power) if span / own <= about)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [round(i * step, 10) for i in range(first, max(last, first + 1) + 1)]
-
-
-def _legend() -> Iterator[str]:
-    x = LEFT
-    for text, color, is_line in (
-        ("before", GRAY, True),
-        ("after", BLUE, True),
-        ("heel touches", HEEL, False),
-        ("toe touches", TOE, False),
-    ):
-        yield (
-            f'<path d="M{x:.0f} 36h18" stroke="{color}" stroke-width="3"/>'
-            if is_line
-            else f'<rect x="{x:.0f}" y="30" width="18" height="12" fill="{color}"/>'
-        )
-        yield f'<text x="{x + 24:.0f}" y="40">{text}</text>'
-        x += 110.0
 
 
 def file_name(stem: str, armature: str) -> str:

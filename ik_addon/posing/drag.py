@@ -152,6 +152,8 @@ class BodyDrag:
         self._asked: tuple[Vector, Quaternion | None] = (Vector(), None)
         self.start = ob.matrix_world @ Vector(self._held[0].start.tolist())
         """Where the dragged joint was at the start, in world space."""
+        self.goal = Goal(ob, self.bone)
+        self.world = Matrix.LocRotScale(self.start, (ob.matrix_world @ self.goal.holder.matrix).to_quaternion(), None)
         self.moved: list[int] = []
         """Indices of pose bones that turned or moved."""
 
@@ -159,17 +161,6 @@ class BodyDrag:
     def size(self) -> float:
         """Size of the body, in the armature's unit."""
         return self._poser.size
-
-    @property
-    def goal(self) -> Goal:
-        """The bone in hand."""
-        return Goal(self.ob, self.bone)
-
-    @property
-    def world(self) -> Matrix:
-        """World matrix at the start of the dragged joint, with the orientation of its bone."""
-        turn = (self.ob.matrix_world @ self.ob.pose.bones[self.bone].matrix).to_quaternion()
-        return Matrix.LocRotScale(self.start, turn, None)
 
     @property
     def done(self) -> str:

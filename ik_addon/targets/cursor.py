@@ -45,14 +45,10 @@ class Held(Protocol):
     """The armature object that follows."""
     reach: EditRange
     """How many frames around the current one the drag reaches when it ends."""
-
-    @property
-    def goal(self) -> Goal:
-        """What is in hand."""
-
-    @property
-    def world(self) -> Matrix:
-        """The world matrix at the start of the drag."""
+    goal: Goal
+    """What is in hand."""
+    world: Matrix
+    """The world matrix at the start of the drag."""
 
     def move(self, context: Context, offset: Vector, turn: Quaternion | None = None) -> object:
         """Move by an offset from the start, and turn in place, both in world space; see `Drag.move`."""

@@ -52,19 +52,10 @@ class Drag:
         if goal is None:
             raise UserError(why_lacking(tip, role))
         self.handle = Handle(Goal(goal, bone, turns))
+        self.goal, self.world = self.handle.goal, self.handle.world
         self._mirrored = _Mirrored.of(tip, role, self.handle, turns=turns)
         self._tips = [self.tip] if self._mirrored is None else [self.tip, self._mirrored.tip]
         self._before, self._reports = PoseSnapshot(self.ob), {tip: reports.get(self.ob, tip) for tip in self._tips}
-
-    @property
-    def goal(self) -> Goal:
-        """What is in hand."""
-        return self.handle.goal
-
-    @property
-    def world(self) -> Matrix:
-        """The world matrix of the goal at the start of the drag."""
-        return self.handle.world
 
     def move(self, context: Context, offset: Vector, turn: Quaternion | None = None) -> reports.Report | None:
         """Move the goal by an offset from its start, turn it by a rotation, both in world space, and solve.
