@@ -25,7 +25,6 @@ NEEDED = {
     "export": "skeleton",
     "root_height": "root",
     "root_turn": "root",
-    "plots": "report",
 }
 """Options that have no effect without another one."""
 
@@ -52,8 +51,7 @@ def _run(options: argparse.Namespace, go_on: GoOn) -> int:
     _check(options)
     if options.files:
         return bake_files(options, go_on)
-    pictures = options.report.with_suffix("") if options.plots else None
-    code, _report = bake_shot(options, Files(NAME, options), go_on, pictures)
+    code, _report = bake_shot(options, Files(NAME, options), go_on)
     return code
 
 
@@ -134,7 +132,6 @@ def _parser() -> argparse.ArgumentParser:
     flag("--root-height", help="the root also moves up and down")
     flag("--root-turn", help="the root also turns about the vertical")
     add("--export", choices=sorted(KINDS), help="export the skeletons beside the saved file")
-    flag("--plots", help="draw feet and hips as SVG pictures beside the report")
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--output", type=Path, metavar="FILE.blend", help="save the result to this file")
     place.add_argument("--overwrite", action="store_true", help="save the result over the open file")
@@ -180,8 +177,7 @@ def bake_files(options: argparse.Namespace, go_on: GoOn) -> int:
     for i, (path, place) in enumerate(zip(options.files, places, strict=True)):
         print(f"[{i + 1}/{len(options.files)}] {path}", flush=True)
         try:
-            pictures = options.report.with_name(f"{options.report.stem}-{path.stem}") if options.plots else None
-            done.append(_baked(path, place, options, go_on, pictures))
+            done.append(_baked(path, place, options, go_on))
         except InterruptError:
             kept = len([one for one in done if one["exit_code"] != exits.REFUSED])
             raise InterruptError(
@@ -204,12 +200,12 @@ def bake_files(options: argparse.Namespace, go_on: GoOn) -> int:
 def _places(options: argparse.Namespace) -> list[Path | None]:
     """Return where each file is saved; None if it isn't, or is overwritten."""
     folder: Path | None = options.output
-    stems = [path.stem for path in options.files]
-    for i, stem in enumerate(stems):
-        if stem in stems[:i] and (folder is not None or options.plots):
-            raise CommandError(f"Two of the files are called '{stem}'. Bake them one after the other")
     if folder is None:
         return [None] * len(options.files)
+    stems = [path.stem for path in options.files]
+    for i, stem in enumerate(stems):
+        if stem in stems[:i]:
+            raise CommandError(f"Two of the files are called '{stem}'. Bake them one after the other")
     if not folder.is_dir():
         raise CommandError(f"When files are named, --output must be an existing folder, not '{folder}'")
     places = [folder / path.name for path in options.files]
@@ -218,15 +214,15 @@ def _places(options: argparse.Namespace) -> list[Path | None]:
     return list(places)
 
 
-def _baked(path: Path, place: Path | None, options: argparse.Namespace, go_on: GoOn, pictures: Path | None) -> Json:
-    """Bake a file and return its report; names of its plots begin with `pictures`."""
+def _baked(path: Path, place: Path | None, options: argparse.Namespace, go_on: GoOn) -> Json:
+    """Bake a file and return its report."""
     own = argparse.Namespace(**{**vars(options), "output": place, "report": None})
 
     def work() -> tuple[int, Json]:
         go_on()
         # With its interface, whatever the preferences say: it has the active view layer, and is saved along.
         bpy.ops.wm.open_mainfile(filepath=str(path.absolute()), load_ui=True)
-        return bake_shot(own, Files(f"{NAME}: {path}", own), go_on, pictures)
+        return bake_shot(own, Files(f"{NAME}: {path}", own), go_on)
 
     try:
         code, report = exits.guarded(work)

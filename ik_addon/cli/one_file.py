@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -36,10 +36,9 @@ from ..rig.plan.sources import Part, Sources
 from ..solve.problem import Floats
 from ..targets import snap
 from ..targets.movable import target_of
-from . import outputs, plots
+from . import outputs
 from .exits import DONE, INCOMPLETE, MISSED, CommandError, GoOn
 from .outputs import Files, Filling, Output
-from .plots import Tracks
 
 NAME = "ik_bake"
 
@@ -52,8 +51,6 @@ class Done:
     bake: BakeReport
     plant: Planted | None = None
     skeleton: skeleton.Made | None = None
-    played: tuple[Tracks, Tracks] | None = None
-    """Motion of feet and hips before and after, if it is plotted."""
 
     @property
     def is_unplanted(self) -> bool:
@@ -68,14 +65,13 @@ class Done:
         return {"armature": self.ob.name_full, **self.bake.entry, **found}
 
 
-def bake_shot(options: argparse.Namespace, files: Files, go_on: GoOn, pictures: Path | None = None) -> tuple[int, Json]:
+def bake_shot(options: argparse.Namespace, files: Files, go_on: GoOn) -> tuple[int, Json]:
     """Bake the open file, save it and write its report; return the exit code and the report.
 
     Args:
         options: the command-line options.
         files: the files to write.
         go_on: raises when the user interrupts.
-        pictures: how the names of plots begin; None for no plots.
 
     Raises:
         CommandError, UserError, OSError, RuntimeError: the bake failed; nothing was written.
@@ -89,9 +85,7 @@ def bake_shot(options: argparse.Namespace, files: Files, go_on: GoOn, pictures: 
         if one.is_unplanted:
             files.complain(f"'{one.ob.name_full}': {one.plant.message}")
     report = _report(files, done, left_out)
-    is_complete = files.write(
-        as_text(report), go_on, further=[*_exports(export, options, done), *_plots(done, pictures)]
-    )
+    is_complete = files.write(as_text(report), go_on, further=_exports(export, options, done))
     if left_out or not is_complete or any(one.is_unplanted for one in done):
         return INCOMPLETE, report
     is_missed = options.strict and not (report["reached"] and report["plays_alike"])
@@ -114,10 +108,9 @@ class _Work:
     def done(self) -> Done:
         """Plant feet, bake, make a skeleton and measure, as far as requested."""
         options, ob = self.options, self.job.ob
-        legs = self._legs() if options.plant or options.plots else []
+        legs = self._legs() if options.plant else []
         new_action, planted = options.new_action, None
-        before = self._recorded(legs) if legs and options.plots else None
-        if legs and options.plant:
+        if legs:
             how = Options(on=_object(options.on, "the feet to stand on"), ground=_object(options.ground, "the ground"))
             planted = self._planted(legs, how)
             new_action = False  # planting made a copy already
@@ -126,7 +119,7 @@ class _Work:
             planted = self._measured(planted, how)
             self._say(planted.message)
         made = self._skeleton() if options.skeleton else None
-        return Done(ob, bake, planted, made, None if before is None else (before, self._tracks(legs)))
+        return Done(ob, bake, planted, made)
 
     def _run(self, steps: Generator[float, None, Result]) -> Result:
         return finished(steps, self.go_on)
@@ -147,15 +140,6 @@ class _Work:
         """Return the tip bones whose chains are on legs."""
         figure = Figure.of(self.job.ob)
         return [bone for tip in self.job.tips if is_of_leg(figure, bone := self.job.ob.pose.bones[tip])]
-
-    def _recorded(self, legs: list[PoseBone]) -> Tracks:
-        """Return the motion of legs before the bake: in FK if their targets get their first keys by planting."""
-        is_fresh = self.options.plant and any(map(_is_loose, legs))
-        with snap.in_fk(bpy.context, self.job.ob, legs) if is_fresh else nullcontext():
-            return self._tracks(legs)
-
-    def _tracks(self, legs: list[PoseBone]) -> Tracks:
-        return self._run(plots.sample(bpy.context, self.job.ob, legs, self._frames()))
 
     def _planted(self, legs: list[PoseBone], how: Options) -> Planted:
         """Find contacts of legs where there are none, and make the feet hold them.
@@ -217,20 +201,6 @@ class _Work:
         made = self._run(work)
         self._say(made.message)
         return made
-
-
-def _plots(done: Sequence[Done], pictures: Path | None) -> list[Filling]:
-    """Return the plots of feet and hips to write, one per armature."""
-    units = bpy.context.scene.unit_settings
-    unit, scale = ("units", 1.0) if units.system == "NONE" else ("m", units.scale_length)
-    found: list[Filling] = []
-    for one in done:
-        if one.played is not None and pictures is not None:
-            title = f"{one.ob.name_full} in '{Path(bpy.data.filepath).name or 'an unsaved file'}'"
-            text = plots.plot(title, *one.played, unit, scale)
-            place = Output(pictures.with_name(plots.file_name(pictures.name, one.ob.name_full)), "--plots")
-            found.append((place, partial(Output.fill, text=text)))
-    return found
 
 
 def _export(options: argparse.Namespace) -> Output | None:

@@ -398,7 +398,6 @@ WRONG = (
     ("--output baked.txt", "--output must end in '.blend'"),
     ("--output nowhere/baked.blend", "Can't write 'baked.blend': the folder 'nowhere' does not exist"),
     ("--report nowhere/report.json", "Can't write 'report.json': the folder 'nowhere' does not exist"),
-    ("--plots", "--plots needs --report"),
     ("--on Lift", "--on needs --plant"),
     ("--plant --on Lift", "There is no object 'Lift' in the view layer for the feet to stand on"),
     ("--plant --ground Flor", "There is no object 'Flor' in the view layer for the ground"),
