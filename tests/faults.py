@@ -203,5 +203,6 @@ FAULTS: Mapping[str, Fault] = {
         )
         for label, value in (("Softness", math.inf), ("Influence", -2.0), ("Chain Length", -3), ("Solver", 77))
     },
+    "resting that is no list": Fault(_store("resting", '{"lower a": "far", "": NaN}')),
     "weight that is no number": Fault(_store("weight", NAN)),
 }

@@ -1,5 +1,6 @@
 """Armatures, targets and measurements for tests that need Blender."""
 
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -102,7 +103,11 @@ def delete(ob: bpy.types.Object) -> None:
 
 def held(ob: bpy.types.Object) -> list[str]:
     """Return the names of bones with a stored FK pose, over which a solution was written."""
-    return [bone.name for bone in ob.pose.bones if bone.ik_addon.base.stored]
+    stored = {bone.name for bone in ob.pose.bones if bone.ik_addon.base.stored}
+    for bone in ob.pose.bones:
+        noted = json.loads(bone.ik_addon.resting or "{}")
+        stored.update(name for name, distance in noted.items() if distance is not None)
+    return [bone.name for bone in ob.pose.bones if bone.name in stored]
 
 
 def chain(

@@ -200,6 +200,8 @@ class IKAddonFKStore(PropertyGroup):
 class IKAddonChain(PropertyGroup):
     """An IK chain, stored on its tip bone."""
 
+    resting: StringProperty(**HIDDEN)
+    """JSON: names of the bones from this one up, with their distance from it if their FK pose is the rest pose."""
     is_chain: BoolProperty(update=_changed, **HIDDEN)
     enabled: _structure(
         BoolProperty, "Enabled", "Solve this chain; when off, its bones return to their FK pose", default=True

@@ -1,38 +1,145 @@
 """The FK store: the channels of solved bones as they were before a solution was written over them.
 
-It is stored on the bones themselves, so that it survives saving, undo and duplicating, renaming and reparenting, and is
-restored bit for bit.
+It is stored on the bones themselves, so that it survives saving, undo and duplicating, and is restored bit for bit. If
+the FK pose is the rest pose, the tip of the chain only notes the bone's name: Blender copies all data of a bone each
+time it evaluates the armature, which would take most of a frame's time in rigs with many bones.
 """
 
-from collections.abc import Iterable
+import json
+import math
+import re
+from collections.abc import Collection, Iterable
 
 import numpy as np
 from bpy.types import Object, PoseBone
 
 from ..solve.problem import Bools, Ints
 from . import channels
-from .chain_settings import IKAddonFKStore
-from .channels import Row
-from .settings import OF_BONES, chain_of, has_settings
+from .chain_settings import IKAddonChain, IKAddonFKStore
+from .channels import REST, Row
+from .settings import OF_BONES, chain_of, has_settings, is_tip
 from .stamps import content, set_content
 from .stamps import forget as forget_stamp
 from .untyped import Json
+
+NEAR = 1e-4
+"""In lengths of the tip: bones of a path that differ by less than this begin in the same place."""
 
 
 def _is_stored(bone: PoseBone) -> bool:
     return has_settings(bone) and bool(chain_of(bone).base.stored)
 
 
+# ---- bones whose stored FK pose is the rest pose
+
+
+def _noted(chain: IKAddonChain) -> dict[str, float | None]:
+    """Read what `_note` wrote: bones from the tip up, with their distances if in rest pose; empty if it is invalid."""
+    try:
+        text = _note_of(chain)
+        noted = json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(noted, dict) or re.search("[\ud800-\udfff]", "".join(noted)):
+        return {}  # Blender can't look up a bone whose name holds a lone surrogate
+    distances = [value for value in noted.values() if value is not None]
+    return noted if all(isinstance(value, float) and math.isfinite(value) for value in distances) else {}
+
+
+def _distance(tip: PoseBone, bone: PoseBone) -> float:
+    """Distance between two bones' heads at rest, in lengths of the tip; joining or flipping armatures keeps it."""
+    return float((bone.bone.head_local - tip.bone.head_local).length / (tip.bone.length or 1.0))
+
+
+def _resting(ob: Object) -> dict[int, set[int]]:
+    """Return the bones whose stored FK pose is the rest pose, by the bone that notes them, even if renamed since."""
+    found: dict[int, set[int]] = {}
+    bones = ob.pose.bones
+    for tip, bone in enumerate(bones):
+        noted = _noted(chain_of(bone)) if has_settings(bone) else {}
+        if noted:
+            path = [bone, *bone.parent_recursive]
+            names = {own.name for own in path}
+            found[tip] = {
+                bones.find(name if name in names or place >= len(path) else _now(ob, path, noted, place))
+                for place, (name, distance) in enumerate(noted.items())
+                if distance is not None
+            } - {-1}
+    return found
+
+
+def _now(ob: Object, path: list[PoseBone], noted: dict[str, float | None], place: int) -> str:
+    """Return the current name of the bone noted at a place on the path up from the tip, if it left that path.
+
+    It was deleted, reparented or renamed. It was renamed if the bone now in its place was nowhere on the path, and
+    either no bone has the old name or the bone now in its place begins where the old one began.
+    """
+    name, there = list(noted)[place], path[place]
+    distance = noted[name] or 0.0
+    moved = abs(_distance(path[0], there) - distance) > NEAR * (1.0 + distance)
+    return name if there.name in noted or (name in ob.pose.bones and moved) else there.name
+
+
+def _note(ob: Object, tip: int, resting: Collection[int]) -> None:
+    """Note on a bone which bones, itself or its ancestors, have the rest pose as their FK pose.
+
+    All others on the path are noted by name, to tell them from renamed bones. Bones that are not ancestors any more,
+    because they were reparented, store the rest pose themselves.
+    """
+    bones = ob.pose.bones
+    path = {bones.find(bone.name): bone for bone in (bones[tip], *bones[tip].parent_recursive)}
+    astray = set(resting) - path.keys()
+    note: dict[str, float | None] = {}
+    if len(astray) < len(resting):
+        note = {bone.name: _distance(bones[tip], bone) if i in resting else None for i, bone in path.items()}
+    if list(_noted(chain_of(bones[tip])).items()) != list(note.items()):
+        forget_stamp(chain_of(bones[tip]))
+        chain_of(bones[tip]).resting = json.dumps(note) if note else ""
+    for bone in astray:
+        _store_row(bones[bone], REST)
+
+
+def _note_rest(ob: Object, bones: set[int]) -> set[int]:
+    """Note that the FK pose of these bones is the rest pose; return those that no chain runs through."""
+    left = set(bones)
+    known = _resting(ob) if left else {}
+    for tip, bone in enumerate(ob.pose.bones):
+        if not left:
+            break
+        if is_tip(bone):
+            path = {ob.pose.bones.find(other.name) for other in (bone, *bone.parent_recursive)}
+            if path & left:
+                _note(ob, tip, known.get(tip, set()) | (path & left))
+                left -= path
+    return left
+
+
+def _drop_rest(ob: Object, bones: set[int]) -> None:
+    for tip, resting in _resting(ob).items() if bones else ():
+        if resting & bones:
+            _note(ob, tip, resting - bones)
+
+
+# ---- all stored FK poses
+
+
 def stored_bones(ob: Object) -> list[int]:
     """Return the indices of the bones whose FK pose is stored."""
-    return [i for i, bone in enumerate(ob.pose.bones) if _is_stored(bone)]
+    explicit = {i for i, bone in enumerate(ob.pose.bones) if _is_stored(bone)}
+    return sorted(explicit.union(*_resting(ob).values()))
 
 
 def store(ob: Object, bones: Iterable[int], rows: Iterable[Row]) -> None:
     """Store rows of channels (17,) as the FK pose of bones."""
-    for bone, row in zip(bones, rows, strict=True):
-        kept = _opened(ob.pose.bones[bone])
-        kept.channels, kept.stored = row.tolist(), True
+    content = dict(zip(bones, rows, strict=True))
+    resting = {bone for bone, row in content.items() if row.tobytes() == REST.tobytes()}
+    resting -= _note_rest(ob, resting)
+    _drop_rest(ob, content.keys() - resting)
+    for bone, row in content.items():
+        if bone in resting:
+            _clear(ob.pose.bones[bone])
+        else:
+            _store_row(ob.pose.bones[bone], row)
 
 
 def _opened(bone: PoseBone) -> IKAddonFKStore:
@@ -43,14 +150,19 @@ def _opened(bone: PoseBone) -> IKAddonFKStore:
     return chain.base
 
 
-def _row_of(bone: PoseBone) -> Row | None:
+def _store_row(bone: PoseBone, row: Row) -> None:
+    kept = _opened(bone)
+    kept.channels, kept.stored = row.tolist(), True
+
+
+def _row_of(bone: PoseBone, *, rests: bool) -> Row | None:
     """Return the stored FK pose (17,) of a bone; None if there is none, or none that is valid in a file made by hand.
 
     A pose stored in a different rotation mode is converted to the current one, just as Blender converts the channels
     when a user or animation changes the mode.
     """
     if not _is_stored(bone):
-        return None
+        return REST.copy() if rests else None
     try:
         kept = chain_of(bone).base
         old, row = kept.rotation_mode, np.array(kept.channels, dtype=np.float32)
@@ -67,15 +179,19 @@ def load(ob: Object, bones: Ints, present: Row) -> tuple[Row, list[int]]:
     Bones without one take `present` as their FK pose, which is stored.
     """
     rows = present.copy()
+    known = _resting(ob)
+    for tip, noted in known.items():
+        _note(ob, tip, noted)  # before renamed bones are renamed again
+    resting = set().union(*known.values())
     new, changed = [], []
     for k, index in enumerate(bones.tolist()):
         bone = ob.pose.bones[index]
-        row = _row_of(bone)
+        row = _row_of(bone, rests=index in resting)
         if row is None:
             new.append(k)
             continue
         rows[k] = row
-        if chain_of(bone).base.rotation_mode != bone.rotation_mode:
+        if _is_stored(bone) and chain_of(bone).base.rotation_mode != bone.rotation_mode:
             changed.append(k)
     if new or changed:
         store(ob, bones[new + changed].tolist(), rows[new + changed])
@@ -90,9 +206,10 @@ def held(ob: Object, bones: Ints, animated: Bools | None = None) -> Row:
     """
     present = channels.read(ob, bones)
     rows = present.copy()
+    resting = set().union(*_resting(ob).values())
     for k, index in enumerate(bones.tolist()):
         bone = ob.pose.bones[index]
-        row = _row_of(bone)
+        row = _row_of(bone, rests=index in resting)
         if row is None:
             continue
         rows[k] = row
@@ -153,6 +270,8 @@ def release(ob: Object, bones: Iterable[int]) -> None:
 
 def forget(ob: Object, bones: Iterable[int]) -> None:
     """Drop the stored FK pose of these bones; the channels stay as they are."""
+    bones = set(bones)
+    _drop_rest(ob, bones)
     for bone in bones:
         _clear(ob.pose.bones[bone])
 
@@ -171,19 +290,36 @@ def _clear(bone: PoseBone) -> None:
         bone.property_unset("ik_addon")
 
 
-def snapshot(ob: Object) -> dict[int, Json]:
-    """Take a copy of all stored FK poses, by index of their bone, to restore them later."""
-    found = {i: content(chain_of(bone).base) for i, bone in enumerate(ob.pose.bones) if has_settings(bone)}
-    return {i: base for i, base in found.items() if base}
+Stored = dict[int, tuple[str, Json]]
+"""What bones hold, by index: the note of a tip, and the FK store as `stamps.content`."""
 
 
-def put_back(ob: Object, stored: dict[int, Json]) -> None:
+def snapshot(ob: Object) -> Stored:
+    """Take a copy of all stored FK poses, to restore them later."""
+    own = {i: chain_of(bone) for i, bone in enumerate(ob.pose.bones) if has_settings(bone)}
+    found = {i: (_note_of(chain), content(chain.base)) for i, chain in own.items()}
+    return {i: held for i, held in found.items() if any(held)}
+
+
+def put_back(ob: Object, stored: Stored) -> None:
     """Restore all stored FK poses; the channels stay as they are."""
     now = snapshot(ob)
     for bone in now.keys() | stored.keys():
-        if bone not in stored:
+        (note, base), (_, base_now) = (held.get(bone, ("", {})) for held in (stored, now))
+        if now.get(bone) == stored.get(bone):
+            continue
+        chain = chain_of(ob.pose.bones[bone])
+        forget_stamp(chain)
+        chain.resting = note
+        if base:
+            set_content(chain.base, base)
+        elif base_now:
             _clear(ob.pose.bones[bone])
-        elif now.get(bone) != stored[bone]:
-            chain = chain_of(ob.pose.bones[bone])
-            forget_stamp(chain)
-            set_content(chain.base, stored[bone])
+
+
+def _note_of(chain: IKAddonChain) -> str:
+    """Return what `_note` wrote; empty for invalid text in a file made by hand."""
+    try:
+        return chain.resting
+    except UnicodeDecodeError:
+        return ""

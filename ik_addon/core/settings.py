@@ -167,7 +167,7 @@ def unusable(chain: IKAddonChain) -> Iterator[tuple[str, str]]:
 def reset(chain: IKAddonChain) -> None:
     """Reset the settings of a chain to their defaults; keep those that belong to the bone."""
     for name in chain.bl_rna.properties.keys():  # noqa: SIM118
-        if name not in {"rna_type", "name", "is_chain", "base", "stamp"} | OF_BONES:
+        if name not in {"rna_type", "name", "is_chain", "base", "resting", "stamp"} | OF_BONES:
             chain.property_unset(name)
     is_set(chain)
 

@@ -107,7 +107,9 @@ class LiveBones:
         evaluated another frame since that was known.
         """
         matches = self._skeleton.matches(ob)
-        if matches:
+        if not matches:
+            self._store_what_was_noted(ob)
+        else:
             self.take_animation(ob)
             if seen is not None:
                 self.fk = self.fk_beneath(channels.read(seen, self.indices), is_same_frame=False)
@@ -130,6 +132,15 @@ class LiveBones:
             after.fk = channels.read(ob, plan.live)
             after.fk[new_rows] = self.fk[old_rows]
         return after
+
+    def _store_what_was_noted(self, ob: Object) -> None:
+        """Store again the FK poses that were noted on tip bones, if those tips were deleted."""
+        names, bones = self._skeleton.names, ob.pose.bones
+        if not set(bones.keys()) < set(names):
+            return  # a renamed bone may now have another bone's old name
+        stored = fk_store.stored_bones(ob)
+        left = [(i, row) for bone, row in self._rows.items() if (i := bones.find(names[bone])) not in {-1, *stored}]
+        fk_store.store(ob, [bone for bone, _ in left], [self.stored[row] for _, row in left])
 
     def release(self, ob: Object, bones: Collection[int]) -> None:
         """Put live bones back into their FK pose of the current frame and drop it from the FK store."""

@@ -79,7 +79,7 @@ def state(ob: bpy.types.Object) -> Any:
     """Return everything that a bake may change."""
     scene, data = bpy.context.scene, ob.animation_data
     own = [bone.ik_addon for bone in ob.pose.bones]
-    bases = [(each.enabled, each.base.stored, each.base.channels[:]) for each in own]
+    bases = [(each.enabled, each.resting, each.base.stored, each.base.channels[:]) for each in own]
     return (
         (scene.frame_current, scene.frame_subframe, ob.ik_addon.live, bases),
         (data and data.action and data.action.name, sorted(a.name for a in bpy.data.actions)),

@@ -54,7 +54,7 @@ def known(ob: bpy.types.Object) -> dict[str, Any]:
         own = bone.ik_addon
         name = f"{ob.name}: {bone.name}"
         if not ob.ik_addon.live:
-            found[f"{name} FK"] = own.base.stored, own.base.noted, own.base.channels[:]
+            found[f"{name} FK"] = own.base.stored, own.base.noted, own.base.channels[:], own.resting
         elif not own.is_chain and not own.pin and own.give == 1.0:
             continue  # it only stores FK
         found |= {f"{name} {setting}": value for setting, value in settings(bone).items()}

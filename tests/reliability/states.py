@@ -14,7 +14,7 @@ from mathutils import Quaternion, Vector
 from tests import rigs
 from tools import blender
 
-HIDDEN = {"rna_type", "name", "base", "stamp", "known", "goals"}
+HIDDEN = {"rna_type", "name", "base", "resting", "stamp", "known", "goals"}
 """Properties that are not settings: the FK store, and what an armature knows of the settings on its bones."""
 
 

@@ -111,7 +111,7 @@ GOALS = ("target_object", "target_bone", "pole_object", "pole_bone")
 SETTINGS = (
     *("is_chain", "enabled", "solver", "chain_length", *GOALS, "pole_angle"),
     *("iterations", "tolerance", "out_of_reach", "softness", "push_limit", "use_limits", "use_rotation", "planar"),
-    *("weight", "influence", "base", "of_its_own"),
+    *("weight", "influence", "base", "resting", "of_its_own"),
 )
 
 
@@ -171,7 +171,7 @@ def test_hostile_settings_disturb_no_other_chain_in_the_interface(
     panel, fix, reports = (addon.module(name) for name in ("ui.panels.chain", "ui.operators.fixes", "live.reports"))
     view_layer, draw = bpy.context.view_layer, addon.module("ui.overlay.read").Reader()
     wanted = addon.module("ui.overlay.read").Wanted()
-    settings = (*GOALS, "solver", "chain_length", "influence", "pin")
+    settings = (*GOALS, "solver", "chain_length", "influence", "resting", "pin")
     ob = arms(*settings, "b")
     value = {"mesh": bpy.data.meshes.new("Mesh"), "itself": ob}.get(kind, HOSTILE[kind])
     for setting in settings:

@@ -54,7 +54,7 @@ OBJECT_FIELDS = {
 """The properties that place an object, and their number of elements."""
 BYSTANDERS = ("[", "modifiers[", "color", "hide_render")
 """Prefixes of an object's data paths that do not affect its transform; paths of bones are checked separately."""
-MARKS = frozenset(("contact", "heel_pivot", "toe_pivot", "pin", "give", "stamp"))
+MARKS = frozenset(("contact", "heel_pivot", "toe_pivot", "pin", "give", "stamp", "resting"))
 """Settings of a bone that are not read when a frame is solved."""
 BONE_BYSTANDERS = (
     *("[", "bbone_", "color", "custom_shape", "hide", "lock_location", "lock_rotation", "lock_scale"),
