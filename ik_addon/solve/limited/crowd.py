@@ -15,13 +15,12 @@ from functools import partial
 
 import numpy as np
 
-from ..free.reach import goal_of, status_of
 from ..maths.cones import at_limit
 from ..maths.numbers import MANY, Nested, is_crowd, member, members
 from ..maths.products import times_back
 from ..maths.rotations import norm, unit
 from ..maths.vectors import Vector
-from ..problem import Floats, Ints, OutOfReach, Problem, Solution, Solver, Status
+from ..problem import Floats, Ints, OutOfReach, Problem, Solution, Solver, Status, goal_of, status_of
 from . import descent, newton
 from .descent import Advance, State, finished
 from .newton import Anchor
