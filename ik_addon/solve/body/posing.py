@@ -22,6 +22,7 @@ import numpy as np
 from ..limited.newton import Room, equation_of
 from ..limited.objectives import Pulls, couplings_of, moved
 from ..limited.skeleton import STEEPEST, Nine
+from ..maths import sweep
 from ..maths.cones import joint_rotation, swing_twist
 from ..maths.numbers import MANY, Nested
 from ..maths.products import applied, back_applied, back_times, lengths_of, times, times_back
@@ -37,19 +38,7 @@ from ..maths.rotations import (
     rotate,
     vectors_of,
 )
-from ..maths.sweep import (
-    NOTHING,
-    Column,
-    Form,
-    Joint,
-    Six,
-    add_orientation,
-    add_place,
-    add_thrust,
-    eliminated,
-    pushed,
-    substituted,
-)
+from ..maths.sweep import NOTHING, Column, Form, Joint, Six
 from ..maths.vectors import Vector
 from ..problem import Floats
 from .problem import STRENGTH, Body, Grab, Pin, PosedBody, check_shape
@@ -160,17 +149,17 @@ class Equations:
                 sums = self._sums(closed, closed_own) if sums is None else sums
                 stiff = stiff + np.maximum(share * sums, 0.0)[:, :, None] * EYE
             joints = [self._offset, *map(Joint, laid, stiff.tolist(), *rest)]
-            swept = eliminated(parents, joints, self._forms, least)
+            swept = sweep.eliminated(parents, joints, self._forms, least)
             if swept is not None:
                 break
             stiffer += 1
-        (offset, *found), twists = substituted(parents, swept)
+        (offset, *found), twists = sweep.substituted(parents, swept)
         ways += np.array(found).reshape(-1, 3)
         pushes = []
         for i in fixed:
             joint = Joint(columns[i].tolist(), _whole(columns[i], own[i]).tolist(), slopes[i].tolist())
             above = twists[parents[i + 1]]
-            twist, out, _ = pushed(joint, swept[i + 1].carried, above, twists[i + 1], ways[i].tolist())
+            twist, out, _ = sweep.pushed(joint, swept[i + 1].carried, above, twists[i + 1], ways[i].tolist())
             pushes.append((i, twist, out))
         (about, across, along), (p, q) = ways.T, normals.T
         turns = np.stack([q * along + p * across, q * across - p * along, about])
@@ -233,12 +222,12 @@ class Equations:
             form = found[joint + 1] = found[joint + 1] or NOTHING[:]
             place = self.places[i] if i < len(self.places) else None
             if place is None:
-                add_orientation(form, gap, stiffness)
+                sweep.add_orientation(form, gap, stiffness)
             else:
-                add_place(form, place, gap, stiffness)
+                sweep.add_place(form, place, gap, stiffness)
             if i in thrusts:
                 direction, most = thrusts[i]
-                add_thrust(form, place, gap, direction, stiffness, most)
+                sweep.add_thrust(form, place, gap, direction, stiffness, most)
         return found
 
     def _forces(self, twists: list[Six]) -> Floats:

@@ -129,8 +129,6 @@ class Ask(NamedTuple):
     """Whether poles and orientations count too."""
     light: float = 1.0
     """Weight of their squares."""
-    known: float = inf
-    """See `polished`."""
     is_straight: bool = False
     """Whether points on the axis of a bone, but for rounding, are taken to be on it."""
 
@@ -168,7 +166,7 @@ class Search:
         """Do what a search asks for."""
         system = self.system_for(ask)
         if ask.pull is None:
-            state, steps = polished(system, ask.angles, ask.most, ask.still, ask.anchor, ask.known)
+            state, steps = polished(system, ask.angles, ask.most, ask.still, ask.anchor)
             places = sum(isinstance(objective, Place) for objective in system.objectives)
             return state.angles, sqrt(sum(part * part for part in state.residual[: 3 * places])), steps
         run = descent.begun(State.of(system, ask.angles))
@@ -305,7 +303,7 @@ class Search:
         starts, tried = nearest(self.body, self.member, place.target), [(angles, error, 0)]
         for first, last, kept, most in _ROUNDS:
             found = yield [self._ask(start, _BRIEF, _PULL, is_whole=False) for start in starts[first:last]]
-            found, more = yield from self._polished(found, kept, most, _STILL, error)
+            found, more = yield from self._polished(found, kept, most, _STILL)
             tried, steps = tried + found, steps + more
             least = min(there for _, there, _ in tried)
             alike = [there <= least + SAME for _, there, _ in tried]
@@ -337,10 +335,10 @@ class Search:
                 break
         return self._taken(tried, steps)
 
-    def _polished(self, found: list[Found], kept: int, most: int, still: float, known: float = inf) -> Searching:
+    def _polished(self, found: list[Found], kept: int, most: int, still: float) -> Searching:
         """Polish the best poses by Newton's method; return them, and the steps taken."""
         best = [found[i] for i in sorted(sorted(range(len(found)), key=lambda i: found[i][1])[:kept])]
-        asks = [Ask(pose, most, still=still, is_whole=False, known=known) for pose, error, _ in best if error > ARRIVED]
+        asks = [Ask(pose, most, still=still, is_whole=False) for pose, error, _ in best if error > ARRIVED]
         more = iter((yield asks))
         best = [_further(each, next(more)) if each[1] > ARRIVED else each for each in best]
         return best, max(used for _, _, used in best)
