@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..limited.skeleton import Bone, Pose, Skeleton, pose_of
-from ..maths.cones import RIM, joint_rotation, range_of, swing_twist
+from ..maths.cones import joint_rotation, swing_twist
 from ..maths.numbers import ONE, Nested, Pair
 from ..maths.products import applied, back_applied, back_times, times, times_back
 from ..maths.rotations import matrices, norm, quaternions
-from ..maths.turns import nearest_twist
+from ..maths.turns import RIM, nearest_twist, range_of
 from ..maths.vectors import Vector, over, plus, size_of
 from ..maths.vectors import times as scaled
 from ..problem import Bools, Floats, Ints, path_of

@@ -29,9 +29,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..free.axes import corner_of, pole_bend, side_bend
-from ..maths.cones import Range
 from ..maths.numbers import ONE
-from ..maths.turns import Frame, applied, at_limit, back_product, carried, product, seen, transposed
+from ..maths.turns import Frame, Range, applied, at_limit, back_product, carried, product, seen, transposed
 from ..maths.vectors import Vector, cross, dot, minus, norm, over, plus, reject, times, unit
 from ..problem import Aim, Ints, OutOfReach, Problem, Solution, Solved, Status, reachable, status_of
 from .directions import (

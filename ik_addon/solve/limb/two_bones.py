@@ -19,10 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..free.axes import hinge, room_about, roomiest
-from ..maths.cones import Range, range_of
 from ..maths.numbers import ONE
 from ..maths.products import applied as all_applied
-from ..maths.turns import Frame, applied, back_product, product, seen, transposed
+from ..maths.turns import Frame, Range, applied, back_product, product, range_of, seen, transposed
 from ..maths.vectors import Vector, cross, dot, minus, norm, plus, reject, times, unit
 from ..problem import Floats, Problem, Solver, lists_of
 from .directions import EDGE, outside, peaks_towards

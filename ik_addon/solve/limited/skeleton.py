@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..maths.cones import RIM, Cone, cone_of
+from ..maths.cones import Cone, cone_of
 from ..maths.numbers import MANY, ONE, Nested, Number, Numbers, Pair
 from ..maths.products import back_applied, back_times, times
 from ..maths.rotations import norm, quaternions
-from ..maths.turns import Quaternion, nearest_direction, nearest_twist, swing_and_twist
+from ..maths.turns import RIM, Quaternion, nearest_direction, nearest_twist, swing_and_twist
 from ..maths.vectors import Vector
 from ..problem import Bools, Floats, Ints, Problem, chain_lengths, path_of, shape_of
 
