@@ -518,7 +518,9 @@ def reachable(do: Numbers, lengths: Sequence[Number], distance: Number, aim: Aim
     return Reach(goal, push, stretch, lack)
 
 
-def status_of(do: Numbers, reached: Number, beyond: Number, tolerance: Number, otherwise: Status) -> Number:
+def status_of(
+    do: Numbers, reached: Number, beyond: Number, tolerance: Number, otherwise: Status = Status.LIMITED
+) -> Number:
     """Return the status of chains: too far or too near is only what the policy leaves unreached.
 
     Args:

@@ -32,7 +32,7 @@ from ..free.axes import corner_of, pole_bend, side_bend
 from ..maths.numbers import ONE
 from ..maths.turns import Frame, Range, applied, at_limit, back_product, carried, product, seen, transposed
 from ..maths.vectors import Vector, cross, dot, minus, norm, over, plus, reject, times, unit
-from ..problem import Aim, Ints, OutOfReach, Problem, Solution, Solved, Status, reachable, status_of
+from ..problem import Aim, Ints, OutOfReach, Problem, Solution, Solved, reachable, status_of
 from .directions import (
     EDGE,
     SLACK,
@@ -629,7 +629,7 @@ def solved_limb(problem: Problem, limbs: KnownLimbs, member: Member, aim: Aim) -
         push = times(missed, min(1.0, aim.push_limit * length / scale / max(norm(missed), 1e-200)))
         missed = minus(missed, push)
     error = norm(missed) * scale
-    status = status_of(ONE, error <= aim.tolerance * length, beyond, aim.tolerance, Status.LIMITED)
+    status = status_of(ONE, error <= aim.tolerance * length, beyond, aim.tolerance)
     parts = zip(limbs.limited, turns, limbs.ranges, strict=True)
     held = [limited and at_limit(ONE, angles_of(turn, own), *own) for limited, turn, own in parts]
     joints = [plus(times(plus(end, push), scale), root) for end in ends]

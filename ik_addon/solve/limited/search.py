@@ -33,20 +33,7 @@ from ..maths import products
 from ..maths.numbers import ONE, Nested
 from ..maths.turns import at_limit
 from ..maths.vectors import ZERO, Vector, dot, minus, norm, over, plus, times, unit
-from ..problem import (
-    Aim,
-    Floats,
-    Ints,
-    OutOfReach,
-    Problem,
-    Solution,
-    Solved,
-    Solver,
-    Status,
-    path_of,
-    reachable,
-    status_of,
-)
+from ..problem import Aim, Floats, Ints, OutOfReach, Problem, Solution, Solved, Solver, path_of, reachable, status_of
 from . import descent
 from .descent import EXACT, PULL, State, finished
 from .newton import SAME, STILL, Anchor, away_from, polished
@@ -599,7 +586,7 @@ class Alone:
             missed = [minus(missed[0], push)]
         errors = [norm(each) * own.scale for each in missed]
         reached = all(error <= aim.tolerance * length for error, length in zip(errors, self.lengths, strict=True))
-        status = status_of(ONE, reached, beyond, aim.tolerance, Status.LIMITED)
+        status = status_of(ONE, reached, beyond, aim.tolerance)
         pose, joints = state.pose, self.standing.body.skeleton(self.member).joints
         parts = zip(self.standing.limited.tolist(), state.angles, joints, strict=True)
         held = [limited and at_limit(ONE, angles, *joint[:4]) for limited, angles, joint in parts]
