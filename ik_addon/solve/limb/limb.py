@@ -1,4 +1,4 @@
-"""The pose of a limb, two bones whose joints have limits, in closed form.
+"""Limbs, two bones whose joints have limits, with or without a foot, in closed form.
 
 The bend of the knee (or elbow) follows from the distance of the target, by the law of cosines. Two rotations are left
 that keep the end where it is: the *roll* of the whole limb about the line from root to target, and the *turn* of the
@@ -547,7 +547,7 @@ def _swung(point: EdgePoint) -> Frame:
     return (1.0 - zz, wz, xz), (-wz, 1.0 - xx - zz, wx), (xz, -wx, 1.0 - xx)
 
 
-_SLACK = 10.0 * EDGE
+_OUTSIDE = 10.0 * EDGE
 """Radians by which a solved joint may be outside its limits, from rounding."""
 _ARRIVED = 1e-9
 """Maximum miss of the ankle, in lengths of the limb, for the foot to have both its place and its orientation."""
@@ -614,7 +614,7 @@ def solved_limb(problem: Problem, limbs: KnownLimbs, member: Member, aim: Aim) -
     frames, turns = [pose.upper, pose.lower], [pose.hip, pose.knee]
     hip, knee = limbs.ranges[:2]
     # The edges of a cone as thin as a line may be missed.
-    if not (allows(hip, pose.hip, _SLACK) and allows(knee, pose.knee, _SLACK)):
+    if not (allows(hip, pose.hip, _OUTSIDE) and allows(knee, pose.knee, _OUTSIDE)):
         return None
     if foot is not None:
         turns.append(foot.turn(pose.lower))
@@ -622,7 +622,9 @@ def solved_limb(problem: Problem, limbs: KnownLimbs, member: Member, aim: Aim) -
     ends = [(0.0, 0.0, 0.0)]
     for frame, lever_arm in zip(frames, lever_arms, strict=True):
         ends.append(plus(ends[-1], applied(frame, lever_arm)))
-    if foot is not None and not (norm(minus(ankle, ends[2])) <= _ARRIVED and allows(limbs.ranges[2], turns[2], _SLACK)):
+    if foot is not None and not (
+        norm(minus(ankle, ends[2])) <= _ARRIVED and allows(limbs.ranges[2], turns[2], _OUTSIDE)
+    ):
         return None
     missed, push = minus(target, ends[-1]), (0.0, 0.0, 0.0)
     if problem.out_of_reach is OutOfReach.PUSH_ROOT:
