@@ -1,7 +1,7 @@
 """`solve`: turn a problem into its solution, with the kernel that suits the chain.
 
-What is more than chains of free joints is checked once (`Known`), mirrored where frames are left-handed, and begun on its
-bend side.
+What is more than chains of free joints is checked once (`Known`), mirrored where frames are left-handed, and begun on
+its bend side.
 """
 
 from __future__ import annotations

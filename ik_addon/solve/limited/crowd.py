@@ -133,7 +133,7 @@ def _found(system: System, index: Ints, asks: list[Ask], searches: list[Search])
         if anchors:
             kept = rows_of(_stacked([each.angles for each in anchors]))
             anchor = Anchor(kept, np.array([each.share for each in anchors]))
-        run = newton.begun(state, anchor)
+        run = newton.begun(state, anchor, np.array([ask.known for ask in asks]))
         advance = partial(newton.advanced, still=one.still)
     return _run_together(system, run, advance, most, lambda i: searches[i].system_for(one), _last(one))
 

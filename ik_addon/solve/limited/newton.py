@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from operator import add
 from typing import NamedTuple
 
@@ -295,10 +296,8 @@ def _solved(
             form = forms[objective.bone] = forms[objective.bone] or NOTHING[:]
             objective.stiffen(form, pose, own)
     least = STEEP / stiffness if least is None else least
-    heads = {
-        i: head for i, (head, free) in enumerate(zip(pose.points, system.skeleton.free, strict=True)) if free and i
-    }
-    equations = _Equations(system.skeleton.parents, joints, forms, heads)
+    hanging = [i for i, free in enumerate(system.skeleton.free) if free and i]
+    equations = _Equations(system.skeleton.parents, joints, forms, {i: pose.points[i] for i in hanging})
     rows, factors = [], [factor for factor, _ in ranks]
     for _, pulls in ranks:
         moments = map(moment_of, couplings_of(system.skeleton, pose, pulls))
@@ -327,6 +326,9 @@ method goes back to it."""
 LITTLE, HARDLY = 1e-6, 1e-4
 """Without an anchor, a step that gains less than this fraction of the cost shows that there is nothing left to gain;
 the second is used if it is enough to know roughly how near such a pose comes."""
+HOPELESS = 0.05
+"""So does one that gains less than this fraction of what is missing to a pose that is known. With 0.4 poses end farther
+from targets that limits keep out of reach; without, chains of three bones search a fifth longer for such targets."""
 SHORT, ROUNDED = 1e-3, 1e-13
 """A step shorter than the first, in radians, may raise the cost by the second, as a fraction of the cost."""
 LONGEST = 0.5
@@ -342,7 +344,7 @@ SHORTEST, FARTHEST = 0.05, 0.7
 
 
 def polished(
-    system: System, angles: Angles, most: int, still: float = STILL, anchor: Anchor | None = None
+    system: System, angles: Angles, most: int, still: float = STILL, anchor: Anchor | None = None, known: float = inf
 ) -> tuple[State, int]:
     """Return the pose that is a local minimum of the cost inside the limits, and the number of steps to it.
 
@@ -352,12 +354,13 @@ def polished(
         most: maximum number of steps.
         still: radians; a shorter step shows that little is left to gain, in a body that is not nearly there.
         anchor: the pose to stay near where nothing else decides.
+        known: the error of another pose; the run ends if it is unlikely to come as near.
     """
     chart, own = Chart.at(system.skeleton, angles), system
     if chart is not None:
         own, angles = system._replace(skeleton=chart.skeleton), chart.enter(angles)
         anchor = anchor and anchor._replace(angles=chart.enter(anchor.angles))
-    run = begun(State.of(own, angles), anchor)
+    run = begun(State.of(own, angles), anchor, known)
     run, steps = finished(own, run, partial(advanced, still=still), most)
     return run.best if chart is None else State.of(system, chart.leave(run.best.angles)), steps
 
@@ -377,19 +380,21 @@ class Run(NamedTuple):
     uphill: Number
     """Number of steps since the best state."""
     anchor: Anchor | None
+    known: Number
+    """See `polished`."""
 
 
-def begun(state: State, anchor: Anchor | None) -> Run:
+def begun(state: State, anchor: Anchor | None, known: Number) -> Run:
     """Return a run of one body, or of many, that begins at a state."""
     least = _cost(state, anchor)
     # If places are settled already, the rest of the cost is small.
     damping = 0.0 * least + DAMPING * (1.0 if anchor is None else anchor.share)
-    return Run(state, state.residual, state, state.residual, least, damping, 0.0 * least, anchor)
+    return Run(state, state.residual, state, state.residual, least, damping, 0.0 * least, anchor, known)
 
 
 def advanced(system: System, run: Run, still: float) -> tuple[Run, Number]:
     """Return a run after one step, and whether it has come to its end; `still` see `polished`."""
-    do, (now, kept, best, best_kept, least, damping, uphill, anchor) = system.skeleton.do, run
+    do, (now, kept, best, best_kept, least, damping, uphill, anchor, known) = system.skeleton.do, run
     move, fall = newton_step(system, now, kept, damping, anchor)
     size = longest(do, move)
     share = do.least(1.0, LONGEST / do.most(size, 1e-30))
@@ -433,8 +438,8 @@ def advanced(system: System, run: Run, still: float) -> tuple[Run, Number]:
     short = do.where(better, do.where(least > SAME**2, still, STILL), do.where(going, 0.0, ROUNDING))
     ended = (size < short) | (damping >= HARDEST)
     if anchor is None:
-        ended = ended | little
-    return Run(now, kept, best, best_kept, least, damping, uphill, anchor), ended
+        ended = ended | little | (better & (gain < HOPELESS * (least - known * known)))
+    return Run(now, kept, best, best_kept, least, damping, uphill, anchor, known), ended
 
 
 def _moved(system: System, angles: Angles, move: Angles, share: Number, anchor: Anchor | None) -> tuple[State, Number]:

@@ -116,6 +116,8 @@ class Ask(NamedTuple):
     """Whether poles and orientations count too."""
     light: float = 1.0
     """Weight of their squares."""
+    known: float = inf
+    """See `polished`."""
     is_straight: bool = False
     """Whether points on the axis of a bone, but for rounding, are taken to be on it."""
 
@@ -153,7 +155,7 @@ class Search:
         """Do what a search asks for."""
         system = self.system_for(ask)
         if ask.pull is None:
-            state, steps = polished(system, ask.angles, ask.most, ask.still, ask.anchor)
+            state, steps = polished(system, ask.angles, ask.most, ask.still, ask.anchor, ask.known)
             places = sum(isinstance(objective, Place) for objective in system.objectives)
             return state.angles, sqrt(sum(part * part for part in state.residual[: 3 * places])), steps
         run = descent.begun(State.of(system, ask.angles))
@@ -290,7 +292,7 @@ class Search:
         starts, tried = nearest(self.body, self.member, place.target), [(angles, error, 0)]
         for first, last, kept, most in _ROUNDS:
             found = yield [self._ask(start, _BRIEF, _PULL, is_whole=False) for start in starts[first:last]]
-            found, more = yield from self._polished(found, kept, most, _STILL)
+            found, more = yield from self._polished(found, kept, most, _STILL, error)
             tried, steps = tried + found, steps + more
             least = min(there for _, there, _ in tried)
             alike = [there <= least + SAME for _, there, _ in tried]
@@ -322,10 +324,10 @@ class Search:
                 break
         return self._taken(tried, steps)
 
-    def _polished(self, found: list[Found], kept: int, most: int, still: float) -> Searching:
+    def _polished(self, found: list[Found], kept: int, most: int, still: float, known: float = inf) -> Searching:
         """Polish the best poses by Newton's method; return them, and the steps taken."""
         best = [found[i] for i in sorted(sorted(range(len(found)), key=lambda i: found[i][1])[:kept])]
-        asks = [Ask(pose, most, still=still, is_whole=False) for pose, error, _ in best if error > ARRIVED]
+        asks = [Ask(pose, most, still=still, is_whole=False, known=known) for pose, error, _ in best if error > ARRIVED]
         more = iter((yield asks))
         best = [_further(each, next(more)) if each[1] > ARRIVED else each for each in best]
         return best, max(used for _, _, used in best)
