@@ -12,9 +12,8 @@ from ..core import channels
 from ..core.skeleton import STRAIGHT, Skeleton, orthonormal
 from ..core.untyped import Shaped
 from ..rig.plan.chain import chain_bones, end_of
-from ..solve.free.reach import target_for
 from ..solve.maths.rotations import is_straight
-from ..solve.problem import Bools, Floats
+from ..solve.problem import Bools, Floats, target_for
 
 BEYOND = 2e-6
 """How far the target of a straight chain is placed beyond its tip, as a fraction of its length: far less than

@@ -1,10 +1,9 @@
 """Inverse kinematics on plain arrays, without Blender: `solve` turns a `Problem` into a `Solution`."""
 
-from .bodies import Known
 from .body.posing import Poser, pose_body
 from .body.problem import Body, Grab, Pin, PosedBody
 from .problem import Goal, Limits, OutOfReach, Problem, Solution, Solver, Status
-from .solver import check, pole_angle, solve
+from .solver import Known, check, pole_angle, solve
 
 __all__ = [
     "Body",

@@ -6,16 +6,12 @@ is then within its limits too, this is the pose; if not, the search continues fr
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from .bodies import search_from
 from .free.axes import joints_of
 from .free.bend_shares import mobility_of, shared
 from .free.chains import Bent, Chain, aimed, at_pole, bent, write
 from .free.folds import joints_in, place_of
-from .free.reach import reachable
 from .limited.skeleton import Angles, Joint, Standing, arrays_of, nearest_angles, rows_of
 from .maths.cones import at_limit
 from .maths.numbers import Number, members
@@ -23,7 +19,7 @@ from .maths.products import determinants
 from .maths.rotations import quaternions
 from .maths.turns import Quaternion, between, inverse, matrix_of, multiply, rotate, turn_of
 from .maths.vectors import Vector, either, size_of, unit_of
-from .problem import Bools, Ints, Problem, Solution, Solver
+from .problem import Bools, Ints, Problem, Solution, Solver, reachable
 
 FEW = 8
 """Up to this many legs are folded one by one in plain floats."""
@@ -42,8 +38,8 @@ def can_fold(problem: Problem) -> Bools:
     return np.asarray(upright & (folds != 0.0).any(axis=(1, 2)) & np.isfinite(folds).all(axis=(1, 2)))
 
 
-def fold_within(problem: Problem, solution: Solution, index: Ints) -> None:
-    """Solve the legs `index` (k,) by folding them within their limits; where that misses, search on from that pose."""
+def fold_within(problem: Problem, solution: Solution, index: Ints) -> Ints:
+    """Solve the legs `index` (k,) by folding them within their limits; return those that this does not bring there."""
     standing = Standing.of(problem, index)
     frames, rests = quaternions(standing.frames.transpose(2, 3, 1, 0)), quaternions(standing.body.rest)
     angles, misses = np.empty((3, *frames.shape[1:])), np.zeros(len(index), dtype=bool)
@@ -55,10 +51,7 @@ def fold_within(problem: Problem, solution: Solution, index: Ints) -> None:
         write(chain, found, solution, index[some])
         angles[..., some], misses[some] = arrays_of(own), np.logical_not(reaches)
     solution.at_limit[index] = at_limit(angles[:2], angles[2], standing.body.cone).T & standing.limited
-    if misses.any():
-        # The folded pose stands in for the FK pose; it is rolled to the pole already.
-        without_pole = replace(problem, goal=replace(problem.goal, pole=None, pole_angle=None))
-        search_from(without_pole, solution.rotations.copy(), solution, index[misses])
+    return index[misses]
 
 
 def _folded(

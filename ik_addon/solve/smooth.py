@@ -15,12 +15,11 @@ from itertools import pairwise
 import numpy as np
 
 from . import Goal, Problem, Solution, pole_angle, solve
-from .bodies import posed_by
-from .limited.skeleton import lengths_of as lengths_of_chains
 from .maths.products import back_times, determinants, lengths_of, times, times_back
 from .maths.rotations import about_vectors, inverse, matrices, multiply, norm, quaternions, vectors_of
 from .maths.runs import runs
-from .problem import Bools, Floats, Ints
+from .problem import Bools, Floats, Ints, chain_lengths
+from .solver import posed_by
 
 ABRUPT = np.radians(5.0)
 """A turn that exceeds those of the frames around it by this angle, in radians, is a jump."""
@@ -188,7 +187,7 @@ def _shortest(orientations: Floats, members: Ints, frames: int) -> Ints:
 
 def does_as_well(problem: Problem, found: Solution, present: Solution) -> Bools:
     """Return whether (B,) a solution meets the goals of a problem as well as the current one."""
-    longest = lengths_of_chains(problem).max(axis=0)
+    longest = chain_lengths(problem).max(axis=0)
 
     def is_near(new: Floats, old: Floats) -> Bools:
         slack = REACHED * (longest if new.ndim == 1 else longest[:, None])

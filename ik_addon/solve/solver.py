@@ -1,21 +1,33 @@
-"""`solve`: turn a problem into its solution, with the kernel that suits the chain."""
+"""`solve`: turn a problem into its solution, with the kernel that suits the chain.
+
+What is more than chains of free joints is checked once (`Known`), mirrored where frames are left-handed, and begun on
+its bend side.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
-from .bodies import Known, begin_on_side, free_pose, known_of, search_from, solve_alone, solve_bodies, valid_members
 from .free.axes import pole_bend
 from .free.chains import Chain, aimed, write
 from .legs import can_fold, fold_within
-from .limb.two_bones import Hinge, unfollowed_by
+from .limb.limb import solve_limbs
+from .limb.two_bones import Hinge, KnownLimbs, unfollowed_by
+from .limited.crowd import solve_together, suits
+from .limited.search import Alone, solve_alone
+from .limited.skeleton import FEW as FEW_BODIES
+from .limited.skeleton import Standing
+from .maths import products
 from .maths.numbers import MANY, members
+from .maths.products import applied, back_applied, determinants, times_back
 from .maths.vectors import cross, dot, size_of
 from .planar import laid_flat, lifted
-from .problem import Floats, Goal, OutOfReach, Problem, Solution, Solver, check_input
+from .problem import Bools, Floats, Goal, Ints, OutOfReach, Problem, Solution, Solver, chain_lengths, check_input
 
 LARGE = 32_000_000
 """Bytes; a little less than the largest block to which glibc's malloc adapts."""
@@ -80,8 +92,8 @@ def solve(problem: Problem, known: Known | None = None) -> Solution:
     for i in range(count) if count <= FEW else [None]:
         chain = Chain.read(problem, i)
         valid = chain.is_valid
-        for solver, suits in chain.kinds(problem.solver, valid):
-            taken = suits & valid
+        for solver, fits in chain.kinds(problem.solver, valid):
+            taken = fits & valid
             if i is not None and taken:
                 write(chain, chain.solved(problem, solver), solution, i)
             elif i is None and taken.any():
@@ -99,18 +111,211 @@ def _solved_body(problem: Problem, known: Known) -> Solution:
         Chain.read(problem).kinds(problem.solver, valid)  # raises an error if a chain does not suit
     index = np.flatnonzero(valid)
     if problem.folds is not None and (is_leg := can_fold(problem)[index]).any():
-        fold_within(problem, solution, index[is_leg])
+        missed = fold_within(problem, solution, index[is_leg])
+        if len(missed):
+            # The folded pose stands in for the FK pose; it is rolled to the pole already.
+            without_pole = replace(problem, goal=replace(problem.goal, pole=None, pole_angle=None))
+            search_from(without_pole, solution.rotations.copy(), solution, missed)
         index = index[~is_leg]
     if problem.bend_side is not None and (on_side := begin_on_side(problem)[index]).any():
-        own, pose = index[on_side], free_pose(problem, solve)
+        own, pose = index[on_side], free_pose(problem)
         if len(own) <= FEW and problem.out_of_reach is OutOfReach.EXTEND and (known.side[own] > 0.0).all():
-            solve_alone(problem, known, solution, own, pose)
+            solve_alone(problem, known.alone, solution, own, pose)
         else:
             search_from(problem, pose, solution, own)
         index = index[~on_side]
     if len(index):
         solve_bodies(problem, solution, index, known)
     return solution
+
+
+_FARTHEST = 1e50
+"""Points farther away than this, in chain lengths, count as infinite: computing with their squares could overflow."""
+
+
+class Known(NamedTuple):
+    """What `solver.check` finds in a problem that is more than chains of free joints; it holds for any goals."""
+
+    valid: Bools
+    """(B,) whether all but the goals is valid: everything is finite, and no chain has zero length."""
+    longest: Floats
+    """(B,) length of the longest chain."""
+    side: Floats
+    """(B,) -1 if frames are left-handed."""
+    limbs: KnownLimbs | None
+    """Members that may be solved in closed form."""
+    unsolved: Solution
+    """The members in their FK pose."""
+    alone: dict[Hashable, Alone]
+    """Members that were searched for, by index and by the bones and weights of their goals."""
+
+
+def known_of(problem: Problem) -> Known:
+    """Check everything but the goals of members."""
+    with np.errstate(all="ignore"):
+        frames = np.asarray(problem.frames, dtype=np.float64)
+        proper, lengths = determinants(frames), chain_lengths(problem)
+        # No number of frames or joints that is not finite passes these.
+        ok = ((np.abs(np.abs(proper) - 1.0) < 0.1) & (proper * proper[:, :1] > 0.0)).all(axis=1)
+        ok &= ((lengths > 1e-100) & (lengths < np.inf)).all(axis=0)
+        longest = lengths.max(axis=0)
+        joints = np.asarray(problem.joints, dtype=np.float64)
+        ok &= np.abs(joints - joints[:, :1]).max(axis=(1, 2)) < _FARTHEST * longest
+        if problem.limits is not None:
+            ok &= np.isfinite(problem.limits.root).all(axis=(1, 2))
+            if np.ndim(problem.limits.rest) == 4:
+                ok &= np.isfinite(problem.limits.rest).all(axis=(1, 2, 3))
+            sides = np.sign(determinants(np.asarray(problem.limits.root, dtype=np.float64)))
+            ok &= sides == np.sign(proper[:, 0])
+            # A bone that does not inherit rotation is measured from a rest frame that has no mirror image.
+            ok &= (sides > 0.0) | (problem.inherits is None or bool(np.all(problem.inherits)))
+    limbs = KnownLimbs.of(problem) if proper.shape[1] in (2, 3) else None
+    return Known(np.asarray(ok), longest, np.sign(proper[:, 0]), limbs, Solution.unsolved(problem), {})
+
+
+def valid_members(problem: Problem, known: Known) -> Bools:
+    """Return which members (B,) can be solved, from their goals and the check of everything else."""
+    ok, root = known.valid, np.asarray(problem.joints, dtype=np.float64)[:, 0]
+    with np.errstate(all="ignore"):
+        ok = ok & np.isfinite(problem.softness) & ~np.isnan(problem.push_limit) & ~np.isnan(problem.tolerance)
+        farthest = _FARTHEST * known.longest
+        for goal in problem.goals:
+            for place in (goal.target, goal.pole):
+                if place is not None:
+                    ok &= np.abs(place - root).max(axis=1) < farthest
+            if goal.pole_angle is not None:
+                ok &= np.isfinite(goal.pole_angle)
+            if goal.rotation is not None:
+                ok &= np.isfinite(goal.rotation).all(axis=(1, 2))
+    return np.asarray(ok)
+
+
+def solve_bodies(problem: Problem, solution: Solution, index: Ints, known: Known | None = None) -> None:
+    """Solve members and write them into the solution.
+
+    Args:
+        problem: the problem.
+        solution: what the members are written into.
+        index: (k,) the members, whose input is already checked.
+        known: of this problem, or of one that differs only in its goals; None: it is checked.
+    """
+    known = known_of(problem) if known is None else known
+    side = np.ones(len(problem.joints))
+    side[index] = known.side[index]
+    if (side < 0.0).any():
+        mirrored = _reflected(problem, side)
+        own = known._replace(side=np.ones_like(side), limbs=known.limbs and KnownLimbs.of(mirrored), alone={})
+        solve_bodies(mirrored, solution, index, own)
+        solution.joints[..., 0] *= side[:, None]
+        solution.rotations[:] = _both_sides(solution.rotations, side)
+        return
+    if known.limbs is not None:
+        index = solve_limbs(problem, known.limbs, solution, index)
+    standing = Standing.of(problem, index) if len(index) > FEW_BODIES and suits(problem) else None
+    if standing is not None and standing.suits:
+        solve_together(problem, solution, index, standing)
+    elif len(index):
+        solve_alone(problem, known.alone, solution, index)
+
+
+def _reflected(problem: Problem, side: Floats) -> Problem:
+    """Return a problem with members whose `side` (B,) is -1 mirrored at X = 0, so that frames are right-handed.
+
+    The motion of a joint relative to its bones, and so the meaning of its limits, stays the same.
+    """
+    across = np.stack([side, np.ones_like(side), np.ones_like(side)], axis=-1)
+
+    def goal_of(goal: Goal) -> Goal:
+        # A mirrored bone can't have right-handed axes: Y and Z are as wanted, X is opposite.
+        return replace(
+            goal,
+            target=goal.target * across,
+            pole=None if goal.pole is None else goal.pole * across,
+            pole_angle=None if goal.pole_angle is None else goal.pole_angle * side,
+            rotation=None if goal.rotation is None else _both_sides(goal.rotation, side),
+        )
+
+    limits = problem.limits
+    return replace(
+        problem,
+        joints=problem.joints * across[:, None],
+        frames=problem.frames * across[:, None, :, None],
+        goal=goal_of(problem.goal),
+        others=tuple(map(goal_of, problem.others)),
+        limits=None if limits is None else replace(limits, root=limits.root * across[:, :, None]),
+    )
+
+
+def _both_sides(matrix: Floats, side: Floats) -> Floats:
+    """Return matrices (B, ..., 3, 3), with X mirrored before and after for members whose `side` (B,) is -1."""
+    across = np.ones((len(side), 3, 3))
+    across[:, 0, 1:] = across[:, 1:, 0] = side[:, None]
+    return np.asarray(matrix * across.reshape(len(side), *[1] * (np.ndim(matrix) - 3), 3, 3))
+
+
+SHORT = 3
+"""Chains of fewer bones, and chains of this many with an orientation, are solved in closed form."""
+
+
+def begin_on_side(problem: Problem) -> Bools:
+    """Return which members (B,) of a problem that needs a search start it on their bend side."""
+    bones = np.shape(problem.frames)[1]
+    is_chain = problem.parents is None and not problem.others and problem.goal.segment is None
+    is_long = bones > SHORT or (bones == SHORT and problem.goal.rotation is None)
+    if problem.bend_side is None or problem.solver is Solver.FABRIK or not (is_chain and is_long):
+        return np.zeros(len(problem.joints), dtype=bool)
+    return np.asarray((np.asarray(problem.bend_side) != 0.0).any(axis=1))
+
+
+def free_pose(problem: Problem) -> Floats:
+    """Return the bone rotations (B, n, 3, 3) with which chains reach their goals if limits are ignored."""
+    goal = problem.goal
+    if goal.rotation is None:
+        return solve(replace(problem, limits=None, plane=None)).rotations
+    # The last bone takes the orientation; the others bring its head to where its end then meets the target.
+    joints, frames = np.asarray(problem.joints, np.float64), np.asarray(problem.frames, np.float64)
+    tip = back_applied(frames[:, -1], joints[:, -1] - joints[:, -2])
+    rotation = np.asarray(goal.rotation, dtype=np.float64)
+    before = replace(
+        problem,
+        joints=joints[:, :-1],
+        frames=frames[:, :-1],
+        goal=Goal(np.asarray(goal.target) - applied(rotation, tip), goal.pole, goal.pole_angle),
+        inherits=None if problem.inherits is None else problem.inherits[:-1],
+        stretch_weights=None if problem.stretch_weights is None else problem.stretch_weights[:-1],
+        stiffness=None if problem.stiffness is None else problem.stiffness[:-1],
+        folds=None if problem.folds is None else problem.folds[:, :-1],
+        limits=None,
+        plane=None,
+    )
+    last = times_back(rotation, frames[:, -1])
+    return np.concatenate([solve(before).rotations, last[:, None]], axis=1)
+
+
+def search_from(problem: Problem, turns: Floats, solution: Solution, index: Ints) -> None:
+    """Solve the members `index` by a search from their FK pose turned by rotations (B, n, 3, 3)."""
+    solve_bodies(posed_by(problem, turns), solution, index)
+    solution.rotations[index] = products.times(solution.rotations[index], turns[index])
+
+
+def posed_by(problem: Problem, turns: Floats) -> Problem:
+    """Return a problem with its FK pose turned by rotations (B, n, 3, 3) of its bones."""
+    joints, frames = (np.asarray(array, dtype=np.float64) for array in (problem.joints, problem.frames))
+    bones = frames.shape[1]
+    parents = list(range(-1, bones - 1)) if problem.parents is None else np.asarray(problem.parents).tolist()
+    ends = [bones - 1 if goal.segment is None else goal.segment for goal in problem.goals]
+    turned = joints.copy()
+    for joint, parent in enumerate([*parents, *ends]):
+        if parent >= 0:
+            turned[:, joint] = turned[:, parent] + applied(turns[:, parent], joints[:, joint] - joints[:, parent])
+    above = turns[:, [0, *range(bones - 1)]]
+    return replace(
+        problem,
+        joints=turned,
+        frames=products.times(turns, frames),
+        bend_side=None if problem.bend_side is None else applied(turns[:, 0], np.asarray(problem.bend_side)),
+        folds=None if problem.folds is None else applied(above, np.asarray(problem.folds)),
+    )
 
 
 def pole_angle(

@@ -18,17 +18,18 @@ from mathutils import Euler, Matrix
 
 from ...core.channels import FIELDS, rotation_field
 from ...core.skeleton import ROUNDING
-from ...solve import Goal, Limits, OutOfReach, Problem, Solver, Status, solve
-from ...solve.bodies import Alone, begin_on_side, free_pose
+from ...solve import Goal, Limits, OutOfReach, Problem, Solver, Status
 from ...solve.free.chains import Bent, Chain
-from ...solve.free.reach import Aim
 from ...solve.legs import can_fold
-from ...solve.limb.limb import KnownLimbs, Member, solved_limb
+from ...solve.limb.limb import solved_limb
+from ...solve.limb.two_bones import KnownLimbs, Member
+from ...solve.limited.search import Alone
 from ...solve.maths.numbers import ONE
 from ...solve.maths.rotations import is_straight, quaternion_of
 from ...solve.maths.turns import Frame, applied, back_product, product, transposed
 from ...solve.maths.vectors import Vector, minus, norm, plus, times, unit
-from ...solve.problem import Floats, Solved
+from ...solve.problem import Aim, Floats, Solved
+from ...solve.solver import begin_on_side, free_pose
 from ..plan.groups import Shape, Wave
 from ..plan.plan import Plan
 from .limb import SINGLE_STEPS, STRAIGHT, UNIFORM, WRITTEN_TOLERANCE
@@ -302,7 +303,7 @@ class LoneInFK:
         goal = Goal(np.array([aim.target]), pole, np.array([aim.pole_angle]), rotation)
         softness, push_limit, tolerance = (np.array([part]) for part in (aim.softness, aim.push_limit, aim.tolerance))
         own = replace(problem, goal=goal, softness=softness, push_limit=push_limit, tolerance=tolerance)
-        found = free_pose(own, solve)[0]
+        found = free_pose(own)[0]
         return found
 
     @cached_property

@@ -13,10 +13,9 @@ from bpy.types import Object
 
 from ...core.channels import Row
 from ...core.skeleton import flat_inverse, inverse
-from ...solve.free.reach import Aim
 from ...solve.maths.products import applied, lengths_of, times
 from ...solve.maths.turns import transposed
-from ...solve.problem import Bools, Floats, Ints
+from ...solve.problem import Aim, Bools, Floats, Ints
 from ..plan.chain_plan import ChainPlan
 from ..plan.groups import Wave
 from ..plan.plan import Plan

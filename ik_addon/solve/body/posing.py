@@ -11,7 +11,7 @@ be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
@@ -22,6 +22,7 @@ import numpy as np
 from ..limited.newton import Room, equation_of
 from ..limited.objectives import Pulls, couplings_of, moved
 from ..limited.skeleton import STEEPEST, Nine
+from ..maths import sweep
 from ..maths.cones import joint_rotation, swing_twist
 from ..maths.numbers import MANY, Nested
 from ..maths.products import applied, back_applied, back_times, lengths_of, times, times_back
@@ -37,20 +38,7 @@ from ..maths.rotations import (
     rotate,
     vectors_of,
 )
-from ..maths.sweep import (
-    NOTHING,
-    Column,
-    Form,
-    Joint,
-    Six,
-    Swept,
-    add_orientation,
-    add_place,
-    add_thrust,
-    eliminated,
-    pushed,
-    substituted,
-)
+from ..maths.sweep import NOTHING, Column, Form, Joint, Six
 from ..maths.vectors import Vector
 from ..problem import Floats
 from .problem import STRENGTH, Body, Grab, Pin, PosedBody, check_shape
@@ -76,8 +64,6 @@ class Step(NamedTuple):
     """(places + orientations, 3) that hold the ends after the step."""
     pushed: list[tuple[int, float, float]]
     """Joints at limits, and the forces that still push them on: the twist, then the swing out of its cone."""
-    swept: Mapping[int, Swept]
-    """Results of the sweep, to be used again."""
     stiffer: int
     """Index of the pair in `STIFFER` that was used."""
 
@@ -130,13 +116,12 @@ class Equations:
         columns = [[0.0] * (3 + axis) + [way] + [0.0] * (5 - axis) for axis in range(3)]
         return Joint(columns, UNIT, (-self.cost.offset).tolist())
 
-    def solved(self, bounds: Sequence[Bound], stiffer: int, earlier: Mapping[int, Swept]) -> Step:
+    def solved(self, bounds: Sequence[Bound], stiffer: int) -> Step:
         """Return the step that solves the equations.
 
         Args:
             bounds: limits that fix parts of the step.
             stiffer: index of the pair in `STIFFER` to try first.
-            earlier: results of the sweep for other bounds, used again for joints that are the same; may be empty.
         """
         tree, fixed = self.tree, [i for i, bound in enumerate(bounds) if bound != FREE]
         normals, curvatures = np.tile(ABOUT_Z, (len(bounds), 1)), np.array([bound.curvature for bound in bounds])
@@ -155,7 +140,8 @@ class Equations:
             right[i] -= is_open[i] * (matrix @ ways[i])
             shifts[i] = (ways[i] @ columns[i]).tolist() if ways[i].any() else None
         closed, closed_own = columns * is_open[:, :, None], np.where(is_open[:, :, None] & is_open[:, None], own, EYE)
-        laid, rest, swept, sums = closed.tolist(), (right.tolist(), shifts), earlier, None
+        laid, rest, sums = closed.tolist(), (right.tolist(), shifts), None
+        parents = [-1, *(above + 1 for above in tree.skeleton.parents)]
         while True:
             share, least = STIFFER[stiffer]
             stiff = closed_own
@@ -163,21 +149,21 @@ class Equations:
                 sums = self._sums(closed, closed_own) if sums is None else sums
                 stiff = stiff + np.maximum(share * sums, 0.0)[:, :, None] * EYE
             joints = [self._offset, *map(Joint, laid, stiff.tolist(), *rest)]
-            swept = eliminated(tree.order, tree.children, joints, self._forms, least, swept)
-            if 0 in swept:
+            swept = sweep.eliminated(parents, joints, self._forms, least)
+            if swept is not None:
                 break
             stiffer += 1
-        (offset, *found), twists = substituted([-1, *(above + 1 for above in tree.skeleton.parents)], swept)
+        (offset, *found), twists = sweep.substituted(parents, swept)
         ways += np.array(found).reshape(-1, 3)
         pushes = []
         for i in fixed:
             joint = Joint(columns[i].tolist(), _whole(columns[i], own[i]).tolist(), slopes[i].tolist())
-            above = twists[tree.skeleton.parents[i] + 1]
-            twist, out, _ = pushed(joint, swept[i + 1].carried, above, twists[i + 1], ways[i].tolist())
+            above = twists[parents[i + 1]]
+            twist, out, _ = sweep.pushed(joint, swept[i + 1].carried, above, twists[i + 1], ways[i].tolist())
             pushes.append((i, twist, out))
         (about, across, along), (p, q) = ways.T, normals.T
         turns = np.stack([q * along + p * across, q * across - p * along, about])
-        return Step(turns, offset, self._forces(twists), pushes, swept, stiffer)
+        return Step(turns, offset, self._forces(twists), pushes, stiffer)
 
     def _equations(self, normals: Floats, curvatures: Floats) -> tuple[Floats, Floats, Floats]:
         """Return columns (m, 3, 9), see `sweep.Joint`, second derivatives (m, 3, 3) and slopes down (m, 3) of joints.
@@ -236,12 +222,12 @@ class Equations:
             form = found[joint + 1] = found[joint + 1] or NOTHING[:]
             place = self.places[i] if i < len(self.places) else None
             if place is None:
-                add_orientation(form, gap, stiffness)
+                sweep.add_orientation(form, gap, stiffness)
             else:
-                add_place(form, place, gap, stiffness)
+                sweep.add_place(form, place, gap, stiffness)
             if i in thrusts:
                 direction, most = thrusts[i]
-                add_thrust(form, place, gap, direction, stiffness, most)
+                sweep.add_thrust(form, place, gap, direction, stiffness, most)
         return found
 
     def _forces(self, twists: list[Six]) -> Floats:
@@ -548,10 +534,9 @@ class Poser:
         bounds = state.bounds[:]
         for i in [i for i, bound in enumerate(bounds) if bound != FREE]:
             bounds[i] = tree.limits[i].kept(bounds[i], now[:, i].tolist())
-        swept: Mapping[int, Swept] = {}
         for _ in range(ROUNDS):
-            step = equations.solved(bounds, stiffer, swept)
-            stiffer, swept = step.stiffer, step.swept
+            step = equations.solved(bounds, stiffer)
+            stiffer = step.stiffer
             whole = np.array([*step.turns.T, step.offset])
             share = _share(whole, state)
             turning, moving = share * whole[:-1].T * state.units, share * whole[-1] * state.slide

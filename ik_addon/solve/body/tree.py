@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..limited.skeleton import Bone, Pose, Skeleton, pose_of
-from ..maths.cones import RIM, joint_rotation, range_of, swing_twist
+from ..maths.cones import joint_rotation, swing_twist
 from ..maths.numbers import ONE, Nested, Pair
 from ..maths.products import applied, back_applied, back_times, times, times_back
 from ..maths.rotations import matrices, norm, quaternions
-from ..maths.turns import nearest_twist
+from ..maths.turns import RIM, nearest_twist, range_of
 from ..maths.vectors import Vector, over, plus, size_of
 from ..maths.vectors import times as scaled
 from ..problem import Bools, Floats, Ints, path_of
@@ -369,31 +369,6 @@ class Tree:
         found = [(upper, joint) for joint in range(len(self.bones)) for upper in path_of(above, joint)[:-1]]
         upper, lower = np.array(found, dtype=np.int64).reshape(-1, 2).T
         return upper, lower
-
-    @cached_property
-    def order(self) -> list[int]:
-        """The order in which joints are swept, each after all joints below it, numbered as in `children`.
-
-        Joints that carry only dragged ends come first: these are the ones that turn over, so a sweep that must fail
-        fails early.
-        """
-        dragged = self.carriers[self.ends.wanted[self.ends.dragged]]
-        alone = np.zeros(len(self.bones), dtype=bool)
-        for joint in dragged.tolist():
-            alone[list(path_of(self.skeleton.parents, joint))] = True
-        for i, parent in reversed(list(enumerate(self.skeleton.parents))):
-            if parent >= 0 and not alone[i]:
-                alone[parent] = False
-        joints = range(len(self.bones), 0, -1)
-        return [*(i for i in joints if alone[i - 1]), *(i for i in joints if not alone[i - 1]), 0]
-
-    @cached_property
-    def children(self) -> list[list[int]]:
-        """The joints directly below each, last ones first. Number 0 is the root's offset, joint i has number i + 1."""
-        found: list[list[int]] = [[] for _ in range(len(self.bones) + 1)]
-        for i, parent in reversed(list(enumerate(self.skeleton.parents, 1))):
-            found[parent + 1].append(i)
-        return found
 
     def split(self, turns: Floats) -> tuple[Floats, Floats]:
         """Return rotations (4, m) in two parts: those from which angles are measured, and the angles (3, m).

@@ -30,7 +30,7 @@ from ..maths.turns import (
     turned,
 )
 from ..maths.vectors import Vector, cross, dot, either, minus, norm, over, plus, reject, size_of, times, unit, unit_of
-from ..problem import Floats, Ints, Problem, Solution, Solver, Status
+from ..problem import Aim, Floats, Ints, Problem, Reach, Solution, Solver, Status, reachable, status_of
 from . import fabrik
 from .axes import (
     STRAIGHT,
@@ -47,7 +47,6 @@ from .axes import (
 from .bend_shares import mobility_of, shared, shared_guess
 from .even_bend import NO_CHORD, first_guess, flattened, solve_directions
 from .folds import folded
-from .reach import Aim, Reach, reachable, status_of
 
 NO_LENGTH = 1e-6
 """Segments shorter than this fraction of the chain count as having no length: the segment before carries them."""

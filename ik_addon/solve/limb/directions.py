@@ -21,8 +21,7 @@ from math import acos, asin, atan2, cbrt, copysign, cos, hypot, inf, pi, sin, sq
 from operator import itemgetter
 from typing import NamedTuple
 
-from ..maths.cones import RIM, Range
-from ..maths.turns import Frame, carried
+from ..maths.turns import RIM, Frame, Range, carried
 from ..maths.vectors import Vector, cross, dot, minus, norm
 
 Arc = tuple[float, float]

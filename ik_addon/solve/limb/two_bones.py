@@ -10,20 +10,20 @@ points to the pole up to a certain roll, and from there on the upper bone rolls 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from math import asin, atan2, copysign, nan, radians, sqrt
+from itertools import pairwise
+from math import asin, atan2, copysign, inf, isfinite, nan, radians, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from ..free.axes import hinge, room_about, roomiest
-from ..maths.cones import Range
 from ..maths.numbers import ONE
 from ..maths.products import applied as all_applied
-from ..maths.turns import Frame, applied, back_product, product, seen, transposed
+from ..maths.turns import Frame, Range, applied, back_product, product, range_of, seen, transposed
 from ..maths.vectors import Vector, cross, dot, minus, norm, plus, reject, times, unit
-from ..problem import Floats
+from ..problem import Floats, Problem, Solver, lists_of
 from .directions import EDGE, outside, peaks_towards
 
 ROLL = radians(20.0)
@@ -242,6 +242,87 @@ def _bending(along: Vector, knee: Range) -> Bending:
 def _hinge_of(upper: Vector, rest: Frame, knee: Range) -> Hinge | None:
     x, z = ((-2.0 * asin(min(a, 1.0)), 2.0 * asin(min(b, 1.0))) for a, b in zip(knee.low, knee.high, strict=True))
     return Hinge.of(upper, rest, (x, z))
+
+
+_NO_LENGTH = 1e-6
+"""A segment shorter than this fraction of its chain counts as having no length."""
+
+
+class Member(NamedTuple):
+    """The part of a member that does not depend on its goal."""
+
+    root: Vector
+    fk: list[Frame]
+    segments: list[Vector]
+    """From head to head, in the axes of each bone."""
+    lengths: list[float]
+    rests: list[Frame]
+    """The frames of bones with their joints at rest: of the first bone in space, of others relative to the parent.
+
+    A joint without any limit, or locked altogether, is at rest in the FK pose."""
+    bend_side: Vector | None
+    limb: Limb | None
+    """The member without stretch."""
+
+
+@dataclass(frozen=True)
+class KnownLimbs:
+    """Members that are limbs by their joints, if their goals suit a limb."""
+
+    ranges: list[Range]
+    limited: list[bool]
+    """Which bones have a limit, but are not locked altogether."""
+    hangs: bool
+    """Whether the root bone inherits the rotation of its parent."""
+    members: dict[int, Member | None] = field(default_factory=dict)
+    """Those that were read, by index; None: one of the two bones has no length."""
+
+    @classmethod
+    def of(cls, problem: Problem) -> KnownLimbs | None:
+        """Read the limbs of a problem of two or three bones; None if its chains are not limbs."""
+        bones = np.shape(problem.frames)[1]
+        if problem.others or problem.solver is Solver.FABRIK or problem.plane is not None:
+            return None
+        if problem.parents is not None and list(problem.parents) != list(range(-1, bones - 1)):
+            return None
+        inherits = [True] * bones if problem.inherits is None else [bool(value) for value in problem.inherits]
+        if not all(inherits[1:]) or (problem.stiffness is not None and np.any(problem.stiffness)):
+            return None
+        rows = [[-inf, inf] * 3] * bones
+        if problem.limits is not None:
+            rows = np.concatenate([problem.limits.cones, problem.limits.twist], axis=1).tolist()
+        ranges = [range_of(*row) for row in rows]
+        if ranges[0].low == ranges[0].high == (0.0, 0.0) or not all(map(any, rows[2:])):
+            # A root with twist alone has no roll to choose, and a fixed foot takes no orientation.
+            return None
+        return cls(ranges, [any(row) and any(map(isfinite, row)) for row in rows], inherits[0])
+
+    def read(self, problem: Problem, new: list[int]) -> None:
+        """Read members that were not read yet."""
+        limits, fks = problem.limits, [list(map(transposed, frames)) for frames in lists_of(problem.frames, new)]
+        rests, roots = fks, [fk[0] for fk in fks]  # without limits, they don't matter
+        if limits is not None:
+            every = np.broadcast_to(limits.rest, np.shape(problem.frames))
+            rests = [list(map(transposed, rest)) for rest in lists_of(every, new)]
+            roots = list(map(transposed, lists_of(limits.root, new)))
+        sides = [None] * len(new) if problem.bend_side is None else lists_of(problem.bend_side, new)
+        for i, *parts in zip(new, lists_of(problem.joints, new), fks, rests, roots, sides, strict=True):
+            self.members[i] = self.read_one(*parts)
+
+    def read_one(
+        self, joints: Sequence[Vector], fk: list[Frame], rest: list[Frame], root: Frame, side: Vector | None
+    ) -> Member | None:
+        """Return a member from its joints, its frames in FK and its bend side, and from the frames of its limits."""
+        segments = [minus(b, a) for a, b in pairwise(joints)]
+        lengths = list(map(norm, segments))
+        if min(lengths[:2]) <= _NO_LENGTH * sum(lengths):
+            return None
+        rests = [fk[0], *map(back_product, fk, fk[1:])]
+        for bone in [bone for bone, limited in enumerate(self.limited) if limited]:
+            rests[bone] = product(root, rest[bone]) if bone == 0 and self.hangs else rest[bone]
+        segments = list(map(seen, fk, segments))
+        limb = Limb.of(segments, lengths, fk, rests, self.ranges, side, [1.0] * len(segments))
+        return Member(joints[0], fk, segments, lengths, rests, side, limb)
 
 
 class Foot(NamedTuple):

@@ -15,13 +15,12 @@ from functools import partial
 
 import numpy as np
 
-from ..free.reach import goal_of, status_of
 from ..maths.cones import at_limit
 from ..maths.numbers import MANY, Nested, is_crowd, member, members
 from ..maths.products import times_back
 from ..maths.rotations import norm, unit
 from ..maths.vectors import Vector
-from ..problem import Floats, Ints, OutOfReach, Problem, Solution, Solver, Status
+from ..problem import Floats, Ints, OutOfReach, Problem, Solution, Solver, goal_of, status_of
 from . import descent, newton
 from .descent import Advance, State, finished
 from .newton import Anchor
@@ -71,7 +70,7 @@ def solve_together(problem: Problem, solution: Solution, index: Ints, standing: 
     solution.stretch[index], solution.error[index] = 1.0, error
     solution.iterations[index] = [used for _, used in found]
     solution.at_limit[index] = at_limit(angles[:2], angles[2], body.cone).T & standing.limited
-    solution.status[index] = status_of(MANY, error <= tolerance * each, beyond, tolerance, Status.LIMITED)
+    solution.status[index] = status_of(MANY, error <= tolerance * each, beyond, tolerance)
 
 
 def _system(skeleton_of: Callable[[int | None], Skeleton], member: int | None, target: Vector) -> System:

@@ -20,7 +20,7 @@ from operator import add
 from typing import NamedTuple
 
 from ..maths.numbers import ONE, Number, Numbers
-from ..maths.sweep import NOTHING, RESTING, Column, Form, Six, Swept, hung, of_many, of_three, solved_again, substituted
+from ..maths.sweep import NOTHING, RESTING, Column, Form, Six, Swept, eliminated, of_many, solved_again, substituted
 from ..maths.sweep import Joint as Equation
 from ..maths.turns import Quaternion, inverse, multiply, rotate, turn_of
 from ..maths.vectors import ZERO, Vector, cross, dot, minus, times
@@ -232,54 +232,40 @@ def _said(one: Column, other: Column) -> Number:
 class _Equations(NamedTuple):
     """The equations of all joints of a body for one step."""
 
-    skeleton: Skeleton
-    pose: Pose
+    parents: Sequence[int]
     joints: Sequence[Equation]
     forms: list[Form | None]
     """What joints carry directly."""
-
-    def swept(self, least: float | None, damping: float) -> list[Swept]:
-        """Sweep from the tips to the root; `least` and `damping` see `sweep.of_three`."""
-        (skeleton, pose, joints, _), forms, found = self, list(self.forms), []
-        for i in range(len(joints) - 1, -1, -1):
-            parent = skeleton.parents[i]
-            swept = of_three(joints[i], forms[i] or NOTHING, least, damping)
-            assert swept is not None
-            found.append(swept)
-            if parent >= 0:
-                above = hung(swept.above, pose.points[i]) if skeleton.free[i] else swept.above
-                beside = forms[parent]
-                forms[parent] = above if beside is None else list(map(add, beside, above))
-        return found[::-1]
+    heads: dict[int, Vector]
+    """Those of bones that do not inherit rotation."""
 
     def again(self, swept: list[Swept], row: Unknowns) -> list[Swept]:
         """Sweep again with other right-hand sides."""
         forces, found = [[0.0] * 6 for _ in swept], []
         for i in range(len(swept) - 1, -1, -1):
             own, force = solved_again(swept[i], row[i], forces[i])
-            parent = self.skeleton.parents[i]
+            parent = self.parents[i]
             found.append(own)
             if parent >= 0:
-                if self.skeleton.free[i]:
+                if i in self.heads:
                     u, v, w = force[3:]
-                    force = [*cross(self.pose.points[i], (u, v, w)), u, v, w]
+                    force = [*cross(self.heads[i], (u, v, w)), u, v, w]
                 forces[parent] = list(map(add, forces[parent], force))
         return found[::-1]
 
-    def back(self, swept: list[Swept]) -> Unknowns:
-        """Sweep back from the root to the tips."""
-        hanging = [i for i, free in enumerate(self.skeleton.free) if free and i]
-        return substituted(self.skeleton.parents, swept, {i: self.pose.points[i] for i in hanging})[0]
-
-    def with_rows(
+    def solved(
         self, rows: list[Unknowns], factors: list[float], least: float | None, damping: float
     ) -> Unknowns | None:
-        """Solve them with the squares of rows added to their matrix, each times a factor.
+        """Solve them with the squares of rows added to their matrix, each times a factor; see `sweep.of_three`.
 
         Return None if `least` is None and the whole matrix is not positive.
         """
-        swept = self.swept(least, damping)
-        plain, ways = self.back(swept), [self.back(self.again(swept, row)) for row in rows]
+        swept = eliminated(self.parents, self.joints, self.forms, least, damping, self.heads)
+        assert swept is not None
+        plain, _ = substituted(self.parents, swept, self.heads)
+        if not rows:
+            return plain
+        ways = [substituted(self.parents, self.again(swept, row), self.heads)[0] for row in rows]
         matrix: list[list[float]] = [[sum(map(dot, row, way)) for way in ways[: i + 1]] for i, row in enumerate(rows)]
         for own, factor in zip(matrix, factors, strict=True):
             own[-1] += 1.0 / factor
@@ -310,21 +296,20 @@ def _solved(
             form = forms[objective.bone] = forms[objective.bone] or NOTHING[:]
             objective.stiffen(form, pose, own)
     least = STEEP / stiffness if least is None else least
-    equations = _Equations(system.skeleton, pose, joints, forms)
-    if not ranks:
-        return equations.back(equations.swept(least, damping))
+    hanging = [i for i, free in enumerate(system.skeleton.free) if free and i]
+    equations = _Equations(system.skeleton.parents, joints, forms, {i: pose.points[i] for i in hanging})
     rows, factors = [], [factor for factor, _ in ranks]
     for _, pulls in ranks:
         moments = map(moment_of, couplings_of(system.skeleton, pose, pulls))
         # The forces of each joint's unknowns.
         each = zip(joints, moments, strict=True)
         rows.append([tuple(dot(column, moment) for column in joint.columns) for joint, moment in each])
-    found = equations.with_rows(rows, factors, None, MARGIN * damping)
-    if found is not None:
-        found = equations.with_rows(rows, factors, None, damping)
+    found = None
+    if rows and equations.solved(rows, factors, None, MARGIN * damping) is not None:
+        found = equations.solved(rows, factors, None, damping)
     if found is None:
         some = [i for i, factor in enumerate(factors) if factor > 0.0]
-        found = equations.with_rows([rows[i] for i in some], [factors[i] for i in some], least, damping)
+        found = equations.solved([rows[i] for i in some], [factors[i] for i in some], least, damping)
     assert found is not None
     return found
 
@@ -343,7 +328,7 @@ LITTLE, HARDLY = 1e-6, 1e-4
 the second is used if it is enough to know roughly how near such a pose comes."""
 HOPELESS = 0.05
 """So does one that gains less than this fraction of what is missing to a pose that is known. With 0.4 poses end farther
-from targets that limits keep out of reach."""
+from targets that limits keep out of reach; without, chains of three bones search a fifth longer for such targets."""
 SHORT, ROUNDED = 1e-3, 1e-13
 """A step shorter than the first, in radians, may raise the cost by the second, as a fraction of the cost."""
 LONGEST = 0.5

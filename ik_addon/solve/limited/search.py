@@ -21,21 +21,25 @@ each other if it bends to one side, as far as it can at each joint, as long as i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import acos, asin, atan2, cos, inf, pi, sin, sqrt
 from typing import NamedTuple
 
-from ..maths.numbers import Nested
-from ..maths.vectors import Vector, dot, minus, norm, over, unit
-from ..problem import path_of
+import numpy as np
+
+from ..maths import products
+from ..maths.numbers import ONE, Nested
+from ..maths.turns import at_limit
+from ..maths.vectors import ZERO, Vector, dot, minus, norm, over, plus, times, unit
+from ..problem import Aim, Floats, Ints, OutOfReach, Problem, Solution, Solved, Solver, path_of, reachable, status_of
 from . import descent
 from .descent import EXACT, PULL, State, finished
 from .newton import SAME, STILL, Anchor, away_from, polished
-from .objectives import Orientation, Place, System
-from .skeleton import Angles, Body, Skeleton, pose_of
-from .starts import Passes, nearest, table
+from .objectives import SIDE, TURN, Orientation, Place, Pole, System, masses_of
+from .skeleton import Angles, Body, Skeleton, Standing, pose_of
+from .starts import Passes, guess_of, led_by_tips, nearest, table
 
 ARRIVED = 3e-7
 """A pose has arrived if it misses by no more than this, in chain lengths."""
@@ -510,3 +514,141 @@ def _room(skeleton: Skeleton) -> tuple[Vector, list[float], list[float], list[fl
     off = [_angle((0.0, 1.0, 0.0), over(way, max(size, 1e-200))) for way, size in zip(segments, lengths, strict=True)]
     x, y, z = skeleton.bones[path[0]].rest[1::3]
     return (x, y, z), lengths, swings, off
+
+
+@dataclass(frozen=True)
+class Alone:
+    """One member of a problem in FK, laid out for its goals."""
+
+    standing: Standing
+    member: int
+    """Which of the members of `standing`."""
+    origin: Vector
+    """Place of the root."""
+    scale: float
+    """Length of the longest chain."""
+    lengths: list[float]
+    """Of the chains to its effectors."""
+    steps: list[float]
+    """Lengths of the segments of the first chain."""
+    places: list[Place]
+    """Its objectives, with targets at its root."""
+
+    @classmethod
+    def of(cls, problem: Problem, index: Ints) -> list[Alone]:
+        """Lay out the valid members `index` (k,)."""
+        standing, most, found = Standing.of(problem, index), max(goal.weight for goal in problem.goals), []
+        factors = [sqrt(goal.weight / most) for goal in problem.goals]
+        arrays = standing.origin, standing.scale, standing.lengths, standing.steps.T
+        rows = zip(*(array.tolist() for array in arrays), strict=True)
+        for member, (origin, scale, lengths, steps) in enumerate(rows):
+            skeleton = standing.body.skeleton(member)
+            places = [Place.of(skeleton, e, ZERO, factor) for e, factor in enumerate(factors)]
+            found.append(cls(standing, member, tuple(origin), scale, lengths, steps, places))
+        return found
+
+    @cached_property
+    def _branches(self) -> list[tuple[int, list[float]]]:
+        """Where the part of each chain begins that no other chain shares, on which its pole acts, and its `masses`."""
+        found, bones = [], len(self.standing.body.parents)
+        for e, place in enumerate(self.places):
+            shared = {bone for other in self.places if other is not place for bone in other.path}
+            branch = [bone for bone in place.path if bone not in shared] or list(place.path[-1:])
+            points = self.standing.points[self.member, [*branch, bones + e]]
+            found.append((place.path.index(branch[0]), masses_of(points.T[..., None])[:, 0].tolist()))
+        return found
+
+    def solved(
+        self, problem: Problem, aims: Sequence[Aim], *, is_first_attempt: bool, turns: Floats | None = None
+    ) -> Solved:
+        """Return the solution for finite goals, with the settings of a problem; `turns` see `solve_alone`."""
+        targets, own, beyond, (aim, *others) = [self._seen(aim.target) for aim in aims], self, 0.0, aims
+        wanted, stretch = targets, [1.0] * len(self.standing.limited)
+        if not others:
+            weights = problem.stretch_weights
+            if weights is not None and len(weights) > len(self.steps):
+                problem = replace(problem, stretch_weights=np.asarray(weights)[self.standing.path[:-1]])
+            reach = reachable(ONE, self.steps, norm(targets[0]), aim, problem)
+            beyond = reach.shortfall
+            if aim.softness > 0.0:
+                # Limits may keep a chain from pointing at a target that is too far: then it goes as near as it can.
+                # How far the root is pushed is known only once the limits have taken effect.
+                wanted = [times(unit(targets[0]), reach.distance)]
+            if set(reach.stretch) != {1.0}:
+                for bone, factor in zip(self.places[0].path, reach.stretch, strict=True):
+                    stretch[bone] = factor
+                standing = self.standing.lengthened(self.member, stretch)
+                scale = float(standing.scale[0])
+                own = replace(self, standing=standing, member=0, scale=scale, lengths=[scale])
+                targets, wanted = ([times(each, self.scale / own.scale) for each in some] for some in (targets, wanted))
+        state, steps = own._searched(problem, aims, wanted, is_first_attempt, turns)
+        missed, push = list(map(minus, targets, state.pose.ends)), ZERO
+        if problem.out_of_reach is OutOfReach.PUSH_ROOT and not others:
+            push = times(missed[0], min(1.0, aim.push_limit / max(norm(missed[0]), 1e-200)))
+            missed = [minus(missed[0], push)]
+        errors = [norm(each) * own.scale for each in missed]
+        reached = all(error <= aim.tolerance * length for error, length in zip(errors, self.lengths, strict=True))
+        status = status_of(ONE, reached, beyond, aim.tolerance)
+        pose, joints = state.pose, self.standing.body.skeleton(self.member).joints
+        parts = zip(self.standing.limited.tolist(), state.angles, joints, strict=True)
+        held = [limited and at_limit(ONE, angles, *joint[:4]) for limited, angles, joint in parts]
+        frames = [(nine[::3], nine[1::3], nine[2::3]) for nine in pose.frames]
+        points = [plus(times(plus(point, push), own.scale), self.origin) for point in (*pose.points, *pose.ends)]
+        return Solved(frames, points, stretch, errors if others else errors[0], status, steps, held)
+
+    def _seen(self, point: Vector) -> Vector:
+        return over(minus(point, self.origin), self.scale)
+
+    def _searched(
+        self, problem: Problem, aims: Sequence[Aim], wanted: list[Vector], is_first_attempt: bool, turns: Floats | None
+    ) -> tuple[State, int]:
+        """Return where a search for the wanted places ends, and the steps taken."""
+        standing, member = self.standing, self.member
+        skeleton = standing.body.skeleton(member)
+        places = [place._replace(target=target) for place, target in zip(self.places, wanted, strict=True)]
+        turned, poles = [], []
+        ways = [minus(place.target, skeleton.bones[place.path[0]].head) for place in places]
+        for e, (place, aim) in enumerate(zip(places, aims, strict=True)):
+            if aim.rotation is not None:
+                rotation = tuple(part for row in zip(*aim.rotation, strict=True) for part in row)
+                turned.append(Orientation.of(skeleton, e, rotation, TURN))
+            if aim.pole is not None:
+                (first, masses), half = self._branches[e], aim.pole_angle / 2.0
+                seen, about = self._seen(aim.pole), (cos(half), sin(half))
+                poles.append(Pole(e, place.path, first, place.target, seen, about, masses, SIDE))
+        system = System.of(skeleton, [*places, *turned, *poles])
+        pole = minus(poles[0].pole, skeleton.bones[places[0].path[0]].head) if poles else None
+        guess = guess_of(standing.body, standing.turns, member)
+        if turns is not None:
+            frames = products.times(turns, standing.frames[member]).reshape(-1, 9)
+            guess = guess.from_frames(list(map(tuple, frames.tolist())))
+        lacks = [norm(way) - length / self.scale for way, length in zip(ways, self.lengths, strict=True)]
+        most, only_places = problem.iterations, system.only_places
+        search = Search(standing.body, member, lambda: system, guess.fk, lacks, most, only_places=only_places)
+        start, passes = None, 0
+        if problem.solver is Solver.FABRIK:
+            start, passes = led_by_tips(system, guess, pole, aims[0].tolerance, problem.iterations)
+        near = guess.bent(ways[0], pole)
+        angles, steps = search.alone(search.first(start or near) if is_first_attempt else search.best(near, start))
+        return State.of(system, angles), steps + passes
+
+
+def solve_alone(
+    problem: Problem, known: dict[Hashable, Alone], solution: Solution, index: Ints, turns: Floats | None = None
+) -> None:
+    """Solve the valid members `index` (k,) one by one, and write them into the solution.
+
+    Those that were solved before are `known`, by index and by the bones and weights of their goals. With `turns`
+    (B, n, 3, 3), rotations of the bones from FK, the pose that they make stands in for the FK pose.
+    """
+    goals = tuple((goal.segment, goal.weight) for goal in problem.goals)
+    new = [i for i in index.tolist() if (i, goals) not in known]
+    if new:
+        known.update(zip([(i, goals) for i in new], Alone.of(problem, np.array(new)), strict=True))
+    alike = [problem, *(replace(problem, goal=goal) for goal in problem.others)]
+    aims = zip(*(Aim.each(each, index) for each in alike), strict=True)
+    is_first, solved = problem.is_first_attempt, {}
+    for i, own in zip(index.tolist(), aims, strict=True):
+        start = None if turns is None else turns[i]
+        solved[i] = known[i, goals].solved(problem, own, is_first_attempt=is_first, turns=start)
+    solution.write(problem, solved)

@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..maths.cones import RIM, Cone, cone_of
+from ..maths.cones import Cone, cone_of
 from ..maths.numbers import MANY, ONE, Nested, Number, Numbers, Pair
 from ..maths.products import back_applied, back_times, times
 from ..maths.rotations import norm, quaternions
-from ..maths.turns import Quaternion, nearest_direction, nearest_twist, swing_and_twist
+from ..maths.turns import RIM, Quaternion, nearest_direction, nearest_twist, swing_and_twist
 from ..maths.vectors import Vector
-from ..problem import Bools, Floats, Ints, Problem, path_of
+from ..problem import Bools, Floats, Ints, Problem, chain_lengths, path_of, shape_of
 
 STEEPEST = 1e-3
 """Minimum cosine of half a swing's angle: near half a turn, a swing turns the bone about itself ever faster."""
@@ -289,8 +289,8 @@ class Standing:
         """Read the valid members `index` (k,) of a problem."""
         joints = np.asarray(problem.joints, dtype=np.float64)[index]
         frames = np.asarray(problem.frames, dtype=np.float64)[index]
-        parents, free, segments = _shape_of(problem)
-        lengths = lengths_of(problem, index).T
+        parents, free, segments = shape_of(problem)
+        lengths = chain_lengths(problem, index).T
         scale = lengths.max(axis=1)
         origin = joints[:, 0]
         points = (joints - origin[:, None]) / scale[:, None, None]
@@ -347,27 +347,6 @@ def _segments(points: Floats, frames: Floats, parents: Ints, segments: Ints, str
     heads[:, parents < 0] = points[:, :bones][:, parents < 0]
     ends = back_applied(frames[:, segments], points[:, bones:] - points[:, segments]) * stretch[:, segments, None]
     return np.ascontiguousarray(heads.transpose(2, 1, 0)), np.ascontiguousarray(ends.transpose(2, 1, 0))
-
-
-def _shape_of(problem: Problem) -> tuple[Ints, Bools, Ints]:
-    """Return the parents (n,), which bones are free (n,), and the bones of the effectors (E,)."""
-    bones = np.shape(problem.frames)[1]
-    parents = np.arange(bones) - 1 if problem.parents is None else np.asarray(problem.parents)
-    inherits = np.ones(bones, dtype=bool) if problem.inherits is None else np.asarray(problem.inherits, dtype=bool)
-    segments = np.array([bones - 1 if goal.segment is None else goal.segment for goal in problem.goals])
-    return parents, (parents < 0) | ~inherits, segments
-
-
-def lengths_of(problem: Problem, index: Ints | slice = np.s_[:]) -> Floats:
-    """Return the lengths (E, k) of the chains of the members `index` from their root to each effector."""
-    joints = np.asarray(problem.joints, dtype=np.float64)[index]
-    parents, _, segments = _shape_of(problem)
-    lengths = []
-    for e, segment in enumerate(segments.tolist()):
-        points = [len(parents) + e, *path_of(parents.tolist(), segment)[::-1]]
-        steps = (joints[:, points[1:]] - joints[:, points[:-1]]).transpose(2, 1, 0)
-        lengths.append(np.cumsum(norm(steps), axis=0)[-1])
-    return np.stack(lengths)
 
 
 def _joints_of(problem: Problem, index: Ints, parents: Ints, free: Bools) -> tuple[Floats, Cone, Floats, Bools, Bools]:

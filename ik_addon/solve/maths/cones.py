@@ -12,7 +12,6 @@ Swings are (2, ...), about X and about Z; twists (...) are radians; quaternions 
 
 from __future__ import annotations
 
-from math import inf, isfinite, pi, sin
 from typing import NamedTuple
 
 import numpy as np
@@ -21,18 +20,14 @@ from ..problem import Bools, Floats
 from . import turns
 from .numbers import MANY, Pair
 from .rotations import stacked
-
-_UNLIMITED = 1e8
-"""The half-axis of an ellipse for an axis without limit: the ellipse is a strip."""
-RIM = 1.0 - 1e-7
-"""The largest swing: just short of half a turn, where swing and twist cannot be told apart."""
+from .turns import range_of
 
 
 class Cone(NamedTuple):
     """The allowed rotations of joints, as arrays that broadcast against theirs."""
 
     low: Floats
-    """(2, ...) half-axes for negative rotations about X and Z; 0: locked, `_UNLIMITED`: free."""
+    """(2, ...) half-axes for negative rotations about X and Z; 0: locked, `turns.UNLIMITED`: free."""
     high: Floats
     """(2, ...) half-axes for positive rotations about X and Z."""
     twist_low: Floats
@@ -44,27 +39,6 @@ class Cone(NamedTuple):
     def sides(self) -> tuple[Pair, Pair]:
         """The half-axes for negative and for positive rotations."""
         return (self.low[0], self.low[1]), (self.high[0], self.high[1])
-
-
-class Range(NamedTuple):
-    """The limits of one joint in plain floats; see `Cone`."""
-
-    low: tuple[float, float]
-    high: tuple[float, float]
-    twist_low: float
-    twist_high: float
-
-
-def range_of(x_low: float, x_high: float, z_low: float, z_high: float, least: float, most: float) -> Range:
-    """Return the limits of a joint, given by its angles about X and Z and its twists in radians; infinite: no limit."""
-    left, right, down, up = (
-        sin(min(abs(angle), pi) / 2.0) if isfinite(angle) else _UNLIMITED for angle in (x_low, x_high, z_low, z_high)
-    )
-    least, most = least if least > -pi else -inf, most if most < pi else inf
-    # An interval with one open side has only one end on the circle: close it at half a turn.
-    if isfinite(least) or isfinite(most):
-        least, most = max(least, -pi), min(most, pi)
-    return Range((left, down), (right, up), least, most)
 
 
 def cone_of(angles: Floats, twist: Floats) -> Cone:

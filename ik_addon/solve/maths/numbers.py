@@ -101,14 +101,6 @@ def _nearest_of_ellipse(do: Numbers, x: Number, z: Number, a: Number, b: Number)
     return x / size, z / size
 
 
-def _where(chosen: bool, one: Nested, other: Nested) -> Nested:
-    return one if chosen else other
-
-
-def _redone(function: Callable[..., Nested], _chosen: bool, arguments: Nested, _result: Nested) -> Nested:
-    return function(*arguments)
-
-
 def _choose_members(chosen: Number, one: Nested, other: Nested) -> Nested:
     if chosen.all():
         return one
@@ -159,7 +151,11 @@ def each_array(function: Operation, value: Nested, *others: Nested) -> Nested:
 
 ONE = Numbers(
     *(math.sqrt, math.sin, math.cos, math.tan, math.asin, math.atan2, math.expm1, math.isfinite),
-    *(bool, min, max, _where, _where, _redone, _nearest_swing_of_one),
+    *(bool, min, max),
+    where=lambda chosen, one, other: one if chosen else other,
+    choose=lambda chosen, one, other: one if chosen else other,
+    redone=lambda function, _chosen, arguments, _result: function(*arguments),
+    nearest_swing=_nearest_swing_of_one,
 )
 """One member, in floats."""
 MANY = Numbers(

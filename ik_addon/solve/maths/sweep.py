@@ -132,51 +132,42 @@ class Swept(NamedTuple):
 
 
 def eliminated(
-    order: Sequence[int],
-    children: Sequence[Sequence[int]],
+    parents: Sequence[int],
     joints: Sequence[Joint],
     forms: Sequence[Form | None],
-    least: float,
-    earlier: Mapping[int, Swept] = MappingProxyType({}),
-) -> dict[int, Swept]:
+    least: float | None,
+    damping: float | None = None,
+    heads: Mapping[int, Sequence[float]] = MappingProxyType({}),
+) -> list[Swept] | None:
     """Sweep from the ends to the root, eliminating the unknowns of each joint.
 
     Args:
-        order: of the joints; each comes after all joints below it.
-        children: the joints directly below each joint.
+        parents: the joint above each, an earlier one; -1: none.
         joints: their equations.
         forms: cost of the ends that each joint carries directly; None: no ends.
-        least: the smallest pivot allowed.
-        earlier: results of a sweep with the same forms. Those of joints that are the same, with all below them, are
-            used again.
+        least: see `of_three`.
+        damping: see `of_three`.
+        heads: those of bones that do not inherit rotation, see `hung`.
 
     Returns:
-        The result at each joint; the sweep stops before the first joint with a smaller pivot.
+        The result at each joint; None without damping, if a pivot is below `least`.
     """
-    found: dict[int, Swept] = {}
-    for i in order:
-        joint, below, swept = joints[i], children[i], earlier.get(i)
-        if swept is None or swept.joint != joint or any(found[child] is not earlier[child] for child in below):
-            form = forms[i]
-            for child in below:
-                form = found[child].above if form is None else list(map(add, form, found[child].above))
-            swept = _swept(joint, form or NOTHING, least)
-        if swept is None or min(swept.pivots) < least:
-            break
-        found[i] = swept
-    return found
-
-
-def _swept(joint: Joint, carried: Form, least: float) -> Swept | None:
-    """Eliminate the unknowns of a joint; return None if a pivot is less than `least`."""
-    if joint.shift is None:
-        return of_three(joint, carried, least)
-    found = of_three(joint, [*carried[:21], *_left(carried, joint.shift)], least)
-    if found is None:
-        return None
-    for i, coupling in enumerate(joint.shift[6:], 21):
-        found.above[i] -= coupling
-    return found._replace(carried=carried)
+    forms, found = list(forms), []
+    for i in range(len(joints) - 1, -1, -1):
+        joint, form = joints[i], forms[i] or NOTHING
+        left = form if joint.shift is None else [*form[:21], *_left(form, joint.shift)]
+        swept = of_three(joint, left, least, damping)
+        if swept is None:
+            return None
+        if joint.shift is not None:
+            for at, coupling in enumerate(joint.shift[6:], 21):
+                swept.above[at] -= coupling
+            swept = swept._replace(carried=form)
+        found.append(swept)
+        if parents[i] >= 0:
+            above, beside = hung(swept.above, heads[i]) if i in heads else swept.above, forms[parents[i]]
+            forms[parents[i]] = above if beside is None else list(map(add, beside, above))
+    return found[::-1]
 
 
 def _left(form: Form, twist: Sequence[float]) -> list[float]:
@@ -403,7 +394,7 @@ def hung(form: Form, head: Sequence[float]) -> Form:
 
 def substituted(
     parents: Sequence[int],
-    swept: Mapping[int, Swept] | Sequence[Swept],
+    swept: Sequence[Swept],
     heads: Mapping[int, Sequence[float]] = MappingProxyType({}),
 ) -> tuple[list[tuple[float, float, float]], list[Six]]:
     """Sweep back from the root to the ends; return the unknowns and the twist of each joint.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
+from math import inf, isfinite, pi, sin
+from typing import NamedTuple
 
 from .numbers import Number, Numbers, Pair
 from .vectors import Vector, cross, dot, either, minus, plus, reject, size_of, times, unit_of
@@ -26,7 +27,11 @@ TIE = 1e-9
 where a joint may be exactly, rounding would choose between them."""
 AT = 1e-6
 """A joint is at a limit if it is within about this fraction of it."""
-_TURN = 2.0 * math.pi
+UNLIMITED = 1e8
+"""The half-axis of an ellipse for an axis without limit: the ellipse is a strip."""
+RIM = 1.0 - 1e-7
+"""The largest swing: just short of half a turn, where swing and twist cannot be told apart."""
+_TURN = 2.0 * pi
 
 
 def applied(frame: Frame, v: Vector) -> Vector:
@@ -200,3 +205,24 @@ def nearest_twist(do: Numbers, twist: Number, low: Number, high: Number) -> Numb
     # Infinite limits are never exceeded, but would cause warnings.
     to_low, to_high = do.cos(twist - do.most(low, -_TURN)), do.cos(twist - do.least(high, _TURN))
     return do.where(outside, do.where(to_low > to_high + TIE, low, high), twist)
+
+
+class Range(NamedTuple):
+    """The limits of one joint in plain floats; see `cones.Cone`."""
+
+    low: tuple[float, float]
+    high: tuple[float, float]
+    twist_low: float
+    twist_high: float
+
+
+def range_of(x_low: float, x_high: float, z_low: float, z_high: float, least: float, most: float) -> Range:
+    """Return the limits of a joint, given by its angles about X and Z and its twists in radians; infinite: no limit."""
+    left, right, down, up = (
+        sin(min(abs(angle), pi) / 2.0) if isfinite(angle) else UNLIMITED for angle in (x_low, x_high, z_low, z_high)
+    )
+    least, most = least if least > -pi else -inf, most if most < pi else inf
+    # An interval with one open side has only one end on the circle: close it at half a turn.
+    if isfinite(least) or isfinite(most):
+        least, most = max(least, -pi), min(most, pi)
+    return Range((left, down), (right, up), least, most)

@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from ik_addon.solve import Goal, OutOfReach, Problem, Solution, Status, solve
-from ik_addon.solve.free.reach import FARTHEST, FULL, goal_of, target_for
 from ik_addon.solve.maths.numbers import MANY
-from ik_addon.solve.problem import Floats
+from ik_addon.solve.problem import FARTHEST, FULL, Floats, goal_of, target_for
 from tests.fuzz.verdict import assert_valid
 from tests.solve.chains import aim, for_each, inner_radius, lengths_of, make_chains, reached, repeated, unit
 
