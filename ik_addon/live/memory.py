@@ -17,9 +17,10 @@ from ..rig.write.outcomes import Outcomes
 from ..rig.write.waves import Posed
 
 BLOCK = 64
-"""Number of frames that are foretold at once: solved together, free chains take little longer than one."""
+"""Number of frames that are foretold at once: sampled and solved together, they take little longer than one."""
 CLOSED = 16
-"""The same with limbs that are solved one by one in closed form: more would halt playback for longer."""
+"""As many of these are solved at once with limbs that are solved one by one in closed form: more would halt playback
+for longer."""
 SURPRISES = 3
 """Nothing is foretold any more after this many frames that were not as expected."""
 MEMORY = 32 * 2**20
@@ -82,7 +83,7 @@ class Memory:
         """Whether frames were so often not as expected that nothing is foretold any more."""
         return self._surprises >= SURPRISES
 
-    def played(self, frame: float, numbers: Numbers, block: int) -> Sequence[float]:
+    def played(self, frame: float, numbers: Numbers) -> Sequence[float]:
         """Note that a frame with these numbers (1, w) was played, and return the frames to foretell now, a block."""
         expected = self._expected.get(frame)
         self.is_sure = expected is not None and expected.tobytes() == numbers.tobytes()
@@ -95,12 +96,10 @@ class Memory:
         before, self._pace = self._pace, frame - last
         if self._pace != before or not self._pace.is_integer() or frame + self._pace in self._expected:
             return ()
-        return [frame + self._pace * k for k in range(1, block + 1)]
+        return [frame + self._pace * k for k in range(1, BLOCK + 1)]
 
-    def foretell(
-        self, frames: Sequence[float], numbers: Numbers | None, solve: Callable[[Numbers], Posed] | None
-    ) -> None:
-        """Expect numbers (F, w) on frames, and solve them in advance if they are worth it; None: not foreseeable."""
+    def expect(self, frames: Sequence[float], numbers: Numbers | None) -> None:
+        """Expect numbers (F, w) on frames; None: they can't be foreseen."""
         if numbers is None:
             self._surprises = SURPRISES
             return
@@ -108,10 +107,16 @@ class Memory:
         if (len(self._expected) + len(frames)) * numbers[0].nbytes > MEMORY:
             self._expected.clear()
         self._expected.update((frame, numbers[i : i + 1]) for i, frame in enumerate(frames))
-        new = {row.tobytes(): row for row in numbers if row.tobytes() not in self._known}
-        if solve is not None and new:
-            every = np.array(list(new.values()))
-            posed = solve(every)
-            for i in range(len(every)):
-                own = slice(i, i + 1)
-                self.remember(every[own], Known(posed.channels[i], posed.outcomes.frames(own)))
+
+    def solve_ahead(self, count: int, solve: Callable[[Numbers], Posed]) -> None:
+        """Solve up to `count` of the expected frames that follow, if the next one is not known yet."""
+        ahead = [] if self._last is None else [self._last + self._pace * k for k in range(1, count + 1)]
+        rows = [row for frame in ahead if (row := self._expected.get(frame)) is not None]
+        new = {row.tobytes(): row for row in rows if self.find(row) is None}
+        if not rows or rows[0].tobytes() not in new:
+            return
+        every = np.concatenate([*new.values()])
+        posed = solve(every)
+        for i in range(len(every)):
+            own = slice(i, i + 1)
+            self.remember(every[own], Known(posed.channels[i], posed.outcomes.frames(own)))

@@ -362,7 +362,7 @@ class Rig:
         # Renders and exports have copies of their own, and begin with another frame.
         is_going_on = [graph.as_pointer() for graph in graphs] == [self.graph] and memory.is_next(frame)
         if self.is_early and memory.expected(frame) is None:
-            self._foretell(ob, [frame])
+            self._expect(ob, [frame])
         numbers = memory.expected(frame)
         if numbers is None or not (self.is_early or (is_going_on and self._mute(ob, graphs[0], numbers))):
             return
@@ -407,22 +407,23 @@ class Rig:
         return self._can_foretell and not self.bones.are_keyed
 
     def foretell(self, ob: Object, frame: float) -> None:
-        """After a frame was played, solve the next ones in advance if playback is regular."""
+        """After a frame was played, foretell the next ones, and solve them in advance, if playback is regular."""
         assert self.numbers is not None
-        block = CLOSED if self.plan.is_closed else BLOCK
-        self._foretell(ob, self.view.memory.played(frame, self.numbers, block))
-
-    def _foretell(self, ob: Object, frames: Sequence[float]) -> None:
-        """Solve frames in advance if F-curves alone determine them."""
         plan, memory = self.plan, self.view.memory
+        self._expect(ob, memory.played(frame, self.numbers))
+        if not plan.is_searched:
+            count = CLOSED if plan.is_closed else BLOCK
+            memory.solve_ahead(count, lambda some: pose(ob, plan, self._sample(some), self.view.last))
+
+    def _expect(self, ob: Object, frames: Sequence[float]) -> None:
+        """Sample frames in advance if F-curves alone determine them."""
         if not frames or not self._can_foretell:
             return
         try:
-            numbers = fcurves.numbers_at(plan.numbers, self.bones.stored, frames, self._fields)
+            numbers = fcurves.numbers_at(self.plan.numbers, self.bones.stored, frames, self._fields)
         except fcurves.NotDetermined:
             numbers = None
-        together = None if plan.is_searched else lambda some: pose(ob, plan, self._sample(some), self.view.last)
-        memory.foretell(frames, numbers, together)
+        self.view.memory.expect(frames, numbers)
 
     def report(self, ob: Object) -> None:
         """Have the solution reported to whoever asks, until the next one."""

@@ -50,12 +50,18 @@ def seen(frame: Frame, v: Vector) -> Vector:
 
 def product(a: Frame, b: Frame) -> Frame:
     """Return the frame b in space, given in the axes of a."""
-    return applied(a, b[0]), applied(a, b[1]), applied(a, b[2])
+    (ax, ay, az), (bx, by, bz), (cx, cy, cz) = a
+    (x, y, z), (u, v, w), (p, q, r) = b  # written out: `applied` three times takes twice as long
+    return (
+        (ax * x + bx * y + cx * z, ay * x + by * y + cy * z, az * x + bz * y + cz * z),
+        (ax * u + bx * v + cx * w, ay * u + by * v + cy * w, az * u + bz * v + cz * w),
+        (ax * p + bx * q + cx * r, ay * p + by * q + cy * r, az * p + bz * q + cz * r),
+    )
 
 
 def back_product(a: Frame, b: Frame) -> Frame:
     """Return the frame b in the axes of a."""
-    return seen(a, b[0]), seen(a, b[1]), seen(a, b[2])
+    return product(transposed(a), b)
 
 
 def carried(v: Vector, a: Vector, b: Vector, axis: Vector) -> Vector:
