@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .free.axes import pole_bend
+from .free.axes import corner_of, pole_bend
 from .free.chains import Chain, aimed, write
 from .legs import can_fold, fold_within
 from .limb.limb import solve_limbs
@@ -22,12 +22,24 @@ from .limited.crowd import solve_together, suits
 from .limited.search import Alone, solve_alone
 from .limited.skeleton import FEW as FEW_BODIES
 from .limited.skeleton import Standing
-from .maths import products
+from .maths import products, rotations
 from .maths.numbers import MANY, members
-from .maths.products import applied, back_applied, determinants, times_back
+from .maths.products import applied, back_applied, determinants, lengths_of, times_back
 from .maths.vectors import cross, dot, size_of
 from .planar import laid_flat, lifted
-from .problem import Bools, Floats, Goal, Ints, OutOfReach, Problem, Solution, Solver, chain_lengths, check_input
+from .problem import (
+    Bools,
+    Floats,
+    Goal,
+    Ints,
+    OutOfReach,
+    Problem,
+    Solution,
+    Solver,
+    Status,
+    chain_lengths,
+    check_input,
+)
 
 LARGE = 32_000_000
 """Bytes; a little less than the largest block to which glibc's malloc adapts."""
@@ -210,6 +222,8 @@ def solve_bodies(problem: Problem, solution: Solution, index: Ints, known: Known
         solution.rotations[:] = _both_sides(solution.rotations, side)
         return
     if known.limbs is not None:
+        if len(index) > FEW:
+            index = solve_free_feet(problem, solution, index)
         index = solve_limbs(problem, known.limbs, solution, index)
     standing = Standing.of(problem, index) if len(index) > FEW_BODIES and suits(problem) else None
     if standing is not None and standing.suits:
@@ -269,18 +283,27 @@ def begin_on_side(problem: Problem) -> Bools:
 
 def free_pose(problem: Problem) -> Floats:
     """Return the bone rotations (B, n, 3, 3) with which chains reach their goals if limits are ignored."""
-    goal = problem.goal
-    if goal.rotation is None:
+    if problem.goal.rotation is None:
         return solve(replace(problem, limits=None, plane=None)).rotations
-    # The last bone takes the orientation; the others bring its head to where its end then meets the target.
+    before, _, last = without_last(problem)
+    return np.concatenate([solve(before).rotations, last[:, None]], axis=1)
+
+
+def without_last(problem: Problem) -> tuple[Problem, Floats, Floats]:
+    """Return chains without the last bone, which takes an orientation: the others bring its head to its place.
+
+    Returns:
+        The problem of the others without limits, the way (B, 3) from the head of the last bone to its end, and its
+        rotation (B, 3, 3).
+    """
     joints, frames = np.asarray(problem.joints, np.float64), np.asarray(problem.frames, np.float64)
-    tip = back_applied(frames[:, -1], joints[:, -1] - joints[:, -2])
-    rotation = np.asarray(goal.rotation, dtype=np.float64)
+    goal, rotation = problem.goal, np.asarray(problem.goal.rotation, dtype=np.float64)
+    tip = applied(rotation, back_applied(frames[:, -1], joints[:, -1] - joints[:, -2]))
     before = replace(
         problem,
         joints=joints[:, :-1],
         frames=frames[:, :-1],
-        goal=Goal(np.asarray(goal.target) - applied(rotation, tip), goal.pole, goal.pole_angle),
+        goal=Goal(np.asarray(goal.target) - tip, goal.pole, goal.pole_angle),
         inherits=None if problem.inherits is None else problem.inherits[:-1],
         stretch_weights=None if problem.stretch_weights is None else problem.stretch_weights[:-1],
         stiffness=None if problem.stiffness is None else problem.stiffness[:-1],
@@ -288,8 +311,81 @@ def free_pose(problem: Problem) -> Floats:
         limits=None,
         plane=None,
     )
-    last = times_back(rotation, frames[:, -1])
-    return np.concatenate([solve(before).rotations, last[:, None]], axis=1)
+    return before, tip, times_back(rotation, frames[:, -1])
+
+
+_ARRIVED = 1e-9
+"""Maximum miss of the head of a foot, in chain lengths, for the foot to have both its place and its orientation."""
+
+
+def solve_free_feet(problem: Problem, solution: Solution, index: Ints) -> Ints:
+    """Solve free limbs whose feet or hands take an orientation, on arrays, and return the other members `index` (k,).
+
+    Left out are limits and bend sides, and what has more than one answer, from which `limb.limb` chooses: targets that
+    are not simply in reach, and poles that none or two of the poses follow. 64 limbs take a fourth of the time so.
+    """
+    has_feet = np.shape(problem.frames)[1] == 3 and problem.goal.rotation is not None
+    is_free = problem.limits is None and problem.bend_side is None and problem.goal.segment in (None, 2)
+    if not (has_feet and is_free):
+        return index
+    own = problem.members(index)
+    before, tip, last = without_last(own)
+    joints = np.asarray(own.joints, dtype=np.float64)
+    root, sizes = joints[:, 0], lengths_of(np.diff(joints, axis=1)).T
+    whole = sizes.sum(axis=0)
+    target, ankle = np.asarray(own.goal.target) - root, np.asarray(before.goal.target) - root
+    away = lengths_of(target) / whole
+    good = (away > 2.0 * sizes.max(axis=0) / whole - 1.0) & (away <= 1.0 - own.softness)
+    if own.goal.pole is not None:
+        bend, is_clear = bend_with_foot(own.goal, sizes / whole, (target.T, ankle.T), root, whole)
+        good &= is_clear
+        before = replace(before, goal=Goal(before.goal.target, root + (bend * whole).T))
+    found = solve(replace(before, softness=0.0, out_of_reach=OutOfReach.EXTEND))
+    ends = found.joints[:, -1] + tip
+    error = lengths_of(own.goal.target - ends)
+    good &= (found.error <= _ARRIVED * whole) & (error <= own.tolerance * whole)
+    taken = index[good]
+    solution.joints[taken] = np.concatenate([found.joints, ends[:, None]], axis=1)[good]
+    solution.rotations[taken] = np.concatenate([found.rotations, last[:, None]], axis=1)[good]
+    solution.error[taken], solution.status[taken] = error[good], Status.REACHED
+    left: Ints = index[~good]
+    return left
+
+
+def bend_with_foot(
+    goal: Goal, lengths: Floats, places: tuple[Floats, Floats], root: Floats, whole: Floats
+) -> tuple[Floats, Bools]:
+    """Return to which side (3, B) limbs bend that bring the centroid of limb and foot to the side of their pole.
+
+    See `limb.towards_with_foot`, which decides where the second result (B,) is False.
+
+    Args:
+        goal: with a pole.
+        lengths: (3, B) of the bones, in chain lengths.
+        places: (3, B) of the target and of the foot's head, relative to the root.
+        root: (B, 3)
+        whole: (B,) the lengths of the chains.
+    """
+    unit, reject, dot = rotations.unit, rotations.reject, rotations.dot
+    assert goal.pole is not None
+    with np.errstate(all="ignore"):
+        target, ankle, pole = (place / whole for place in (*places, (goal.pole - root).T))
+        distance = rotations.norm(ankle)
+        aim, line = unit(target), ankle / distance
+        side = reject(pole, aim)
+        is_clear = rotations.norm(side) > 1e-6 * rotations.norm(pole) + 1e-9
+        angle = 0.0 if goal.pole_angle is None else goal.pole_angle
+        wanted = unit(reject(rotations.rotate(rotations.about_vectors(aim * angle), side), aim))
+        across, one = rotations.cross(aim, wanted), unit(reject(wanted, line))
+        other = rotations.cross(line, one)
+        along, beside = corner_of(MANY, lengths[0], lengths[1], distance)
+        masses = (lengths[0] + lengths[1]) / 2.0, (lengths[1] + lengths[2]) / 2.0
+        middle, size = line * masses[0] * along + ankle * masses[1], masses[0] * beside
+        constant, c, s = dot(across, middle), size * dot(across, one), size * dot(across, other)
+        half, turn = np.arccos(-constant / np.hypot(c, s)), np.arctan2(s, c)
+        bends = [one * np.cos(roll) + other * np.sin(roll) for roll in (turn + half, turn - half)]
+        first, second = (dot(wanted, middle + size * bend) > 0.0 for bend in bends)
+    return np.where(first, *bends), is_clear & (first != second)
 
 
 def search_from(problem: Problem, turns: Floats, solution: Solution, index: Ints) -> None:

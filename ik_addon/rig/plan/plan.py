@@ -107,7 +107,7 @@ class Plan:
     @cached_property
     def is_closed(self) -> bool:
         """Whether limbs are solved one by one in closed form: together, frames take two thirds of their time alone."""
-        return any(shape.is_bound and shape.is_limb for shape in self._shapes)
+        return any(shape.limits is not None and shape.is_limb for shape in self._shapes)
 
     @property
     def _shapes(self) -> list[Shape]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from benchmarks.cases import CHAINS, FREE, LOCKED, Rig, bone_steps, chain, degrees, random_ranges
-from ik_addon.solve import Limits, Problem, Solution, Status, solve
+from ik_addon.solve import Limits, OutOfReach, Problem, Solution, Status, solve
 from ik_addon.solve.limb.end_rotation import turned
 from ik_addon.solve.maths.cones import cone_of
 from ik_addon.solve.maths.products import back_times, times
@@ -255,6 +255,21 @@ def test_with_a_foot_all_three_bones_follow_the_pole() -> None:
         across = np.abs(bends @ np.cross(line[k], side[k])) / np.linalg.norm(side[k])
         own_across = abs(bend[k] @ np.cross(line[k], side[k])) / np.linalg.norm(side[k])
         assert own_across < across.min() + 1e-9 or side[k] @ bend[k] > 0.0
+
+
+@for_each(pole=(False, True), policy=(*OutOfReach,), softness=(0.0, 0.1))
+def test_free_limbs_with_feet_are_solved_alike_alone_and_together(
+    pole: bool, policy: OutOfReach, softness: float
+) -> None:
+    rng = np.random.default_rng(13)
+    _rig, problem = legs(rng, 60, degrees(FREE, FREE, FREE))
+    goal = replace(problem.goal, target=problem.goal.target * rng.uniform(0.0, 1.3, (60, 1)))
+    problem = replace(problem, limits=None, out_of_reach=policy, softness=softness, push_limit=0.2)
+    problem = replace(problem, goal=goal if pole else replace(goal, pole=None))
+    together, alone = solve(problem), [solve(problem.members([i])) for i in range(60)]
+    for name in ("joints", "rotations", "stretch", "error", "status", "at_limit"):
+        own = np.concatenate([getattr(each, name) for each in alone])
+        np.testing.assert_allclose(getattr(together, name), own, rtol=0.0, atol=1e-9)
 
 
 def test_left_and_right_limbs_are_mirror_images() -> None:
