@@ -30,6 +30,14 @@ from ..solve.maths.products import times
 from ..solve.problem import Floats, Ints
 from .movable import parents_of
 
+BATCH = 1000
+"""Frames per batch: enough for speed, few enough that a user can cancel."""
+
+
+def batches(frames: int) -> Iterator[slice]:
+    """Split a number of frames into slices."""
+    yield from (slice(start, min(start + BATCH, frames)) for start in range(0, frames, BATCH))
+
 
 @dataclass(frozen=True)
 class Sampled:
@@ -58,6 +66,10 @@ class Sampled:
             for a, b in pairs
             if np.isfinite(a).all() or np.isfinite(b).all()
         )
+
+    def frames(self, chosen: slice | Sequence[int]) -> Sampled:
+        """Return the samples of the chosen frames."""
+        return Sampled(**{name: value[chosen] for name, value in vars(self).items()})
 
     @classmethod
     def stacked(cls, samples: Sequence[Sampled]) -> Sampled:
@@ -112,15 +124,19 @@ class Sampler:
         """Sample F frames; yields progress (0 to 1). The caller must pause live solving unless `is_solved`."""
         stored = (channels.read if self.shown else fk_store.held)(self.ob, self.bones)
         held = None if self.is_solved else Held(self.ob, self.bones, stored)
+
         step, foretell = partial(stepped, view_layer, read=self.here, held=held), self.foretelling(view_layer, stored)
         chosen = [frames[i] for i in proofs(len(frames))]
         foretold = foretell(chosen) if may_be_foretold(view_layer.id_data) else None
         if foretold is None or not foretold.is_same(Sampled.stacked(finished(step(chosen)))):
             return Sampled.stacked((yield from step(frames)))
-        yield 0.0
-        sampled = foretell(frames)
-        assert sampled is not None, "what decides is the same on all frames"
-        return sampled
+        found = []
+        for some in batches(len(frames)):
+            sampled = foretell(frames[some])
+            assert sampled is not None, "what decides is the same on all frames"
+            found.append(sampled)
+            yield some.stop / len(frames)
+        return Sampled.stacked(found)
 
     def proof(self, view_layer: ViewLayer, frames: Sequence[int]) -> Iterator[tuple[int, Sampled]]:
         """Yield the indices of some frames, each with its sample (F = 1) as keys that were written play."""

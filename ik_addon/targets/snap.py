@@ -24,6 +24,7 @@ from ..rig.plan.chain import chain_bones, posed_bones
 from ..rig.plan.limits import is_free
 from ..solve.problem import Floats
 from .autokey import auto_key, left_out, reverting
+from .limb_frames import batches
 from .movable import channels_of, key_goals, target_of
 from .snapped import Poles, Snap
 
@@ -157,9 +158,11 @@ def key_range(
             distances = snap.distances(snap.sampler.here(view_layer.depsgraph))
             with in_fk(context, ob, tips) if is_solved and not shown else nullcontext():
                 sampled = yield from part(snap.sampler.sample(view_layer, frames), 0.0, 0.7)
-            yield 0.7
-            rows, wanted = snap.rows(sampled, distances)
-            yield 0.9
+            parts = []
+            for some in batches(len(frames)):
+                parts.append(snap.rows(sampled.frames(some), distances))
+                yield 0.7 + 0.2 * some.stop / len(frames)
+            rows, wanted = (np.concatenate(own) for own in zip(*parts, strict=True))
             modes = [goal.holder.rotation_mode for goal in snap.goals]
             key_goals(snap.goals, continuous(rows, modes), scale * np.array(frames, dtype=np.float64), undo)
             yield 0.95
