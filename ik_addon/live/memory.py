@@ -110,13 +110,16 @@ class Memory:
 
     def solve_ahead(self, count: int, solve: Callable[[Numbers], Posed]) -> None:
         """Solve up to `count` of the expected frames that follow, if the next one is not known yet."""
-        ahead = [] if self._last is None else [self._last + self._pace * k for k in range(1, count + 1)]
-        rows = [row for frame in ahead if (row := self._expected.get(frame)) is not None]
-        new = {row.tobytes(): row for row in rows if self.find(row) is None}
-        if not rows or rows[0].tobytes() not in new:
+        if self._last is None or not self._is_unsolved(self._last + self._pace):
             return
-        every = np.concatenate([*new.values()])
+        ahead = filter(self._is_unsolved, (self._last + self._pace * k for k in range(1, count + 1)))
+        every = np.concatenate([*{(row := self._expected[frame]).tobytes(): row for frame in ahead}.values()])
         posed = solve(every)
         for i in range(len(every)):
             own = slice(i, i + 1)
             self.remember(every[own], Known(posed.channels[i], posed.outcomes.frames(own)))
+
+    def _is_unsolved(self, frame: float) -> bool:
+        """Whether a frame is expected, and not solved yet."""
+        numbers = self._expected.get(frame)
+        return numbers is not None and self.find(numbers) is None
