@@ -336,7 +336,7 @@ def _start(run: Run, *, live: bool) -> tuple[int | None, str]:
         log = Path(folder, "log.txt")
         begun = time.time()
         code, text = processes.run(command, variables, log, live=live), log.read_text(errors="replace")
-        return code, text + (native_stack(interpreter, begun) if has_crashed(code, text) else "")
+        return code, text + native_stack(interpreter, begun)
 
 
 def allow_dumps() -> None:
@@ -349,9 +349,9 @@ def allow_dumps() -> None:
 
 
 def native_stack(interpreter: Path, since: float) -> str:
-    """Return the native stack of a process that crashed after `since`, if there are its memory and a debugger.
+    """Return the native stacks of processes that crashed after `since`, as far as they left their memory; delete that.
 
-    Python's fault handler tells only where in Python it was.
+    Python's fault handler tells only where in Python it was. Without a debugger there is nothing to return.
     """
     debugger, told = shutil.which("gdb"), ""
     for dump in (path for path in ROOT.glob("core*") if path.is_file() and path.stat().st_mtime >= since):
