@@ -47,6 +47,8 @@ class Memory:
         self._known: dict[bytes, Known] = {}
         self._expected: dict[float, Numbers] = {}
         """The numbers (1, w) of frames, played or not, if nothing is edited."""
+        self._ahead: set[float] = set()
+        """Those of them that were solved ahead."""
         self.is_sure = False
         """Whether frames come as expected: the last one did, and nothing was edited or foretold since."""
         self._last: float | None = None
@@ -76,7 +78,7 @@ class Memory:
         """Expect nothing any more: something was edited. Where playback goes on with a frame, that will show."""
         self.is_sure = False
         if not self.is_next(frame):
-            self._expected.clear()
+            self._expect_nothing()
 
     @property
     def is_surprised(self) -> bool:
@@ -89,7 +91,7 @@ class Memory:
         self.is_sure = expected is not None and expected.tobytes() == numbers.tobytes()
         if expected is not None and not self.is_sure:
             self._surprises += 1
-            self._expected.clear()
+            self._expect_nothing()
         last, self._last = self._last, frame
         if last is None or frame == last:
             return ()
@@ -105,21 +107,29 @@ class Memory:
             return
         self.is_sure = False
         if (len(self._expected) + len(frames)) * numbers[0].nbytes > MEMORY:
-            self._expected.clear()
+            self._expect_nothing()
         self._expected.update((frame, numbers[i : i + 1]) for i, frame in enumerate(frames))
 
     def solve_ahead(self, count: int, solve: Callable[[Numbers], Posed]) -> None:
-        """Solve up to `count` of the expected frames that follow, if the next one is not known yet."""
+        """Solve up to `count` of the expected frames that follow, if the next one is not solved yet."""
         if self._last is None or not self._is_unsolved(self._last + self._pace):
             return
-        ahead = filter(self._is_unsolved, (self._last + self._pace * k for k in range(1, count + 1)))
-        every = np.concatenate([*{(row := self._expected[frame]).tobytes(): row for frame in ahead}.values()])
+        ahead = [*filter(self._is_unsolved, (self._last + self._pace * k for k in range(1, count + 1)))]
+        self._ahead.update(ahead)
+        rows = {(row := self._expected[frame]).tobytes(): row for frame in ahead}
+        new = [row for row in rows.values() if self.find(row) is None]
+        if not new:
+            return
+        every = np.concatenate(new)
         posed = solve(every)
         for i in range(len(every)):
             own = slice(i, i + 1)
             self.remember(every[own], Known(posed.channels[i], posed.outcomes.frames(own)))
 
     def _is_unsolved(self, frame: float) -> bool:
-        """Whether a frame is expected, and not solved yet."""
-        numbers = self._expected.get(frame)
-        return numbers is not None and self.find(numbers) is None
+        """Whether a frame is expected, and was not solved ahead."""
+        return frame in self._expected and frame not in self._ahead
+
+    def _expect_nothing(self) -> None:
+        self._expected.clear()
+        self._ahead.clear()
