@@ -72,6 +72,7 @@ def _before_frame(ob: Object, rig: Rig, scene: Scene, graphs: list[Depsgraph], i
     if rig.is_still:  # a script may have keyed the solution without an update in between
         rig.key_fk(ob, shown)
     rig.is_still = rig.is_read = False
+    rig.foretold = None
     rig.originals = own_transforms(rig.plan) if others_follow_frames() else None
     if is_tagged:
         rig.doubt(scene.frame_current_final)
@@ -112,10 +113,10 @@ def _in_step(depsgraph: Depsgraph) -> Presence | None:
 
 @persistent
 def _frame_change_post(scene: Scene, depsgraph: Depsgraph) -> None:
+    for ob in registry.objects():  # first: what is put back forgets the rigs
+        guarded_rig(_unmute, ob, scene)
     hooks.put_back()
     registry.is_changing = False
-    for ob in registry.objects():
-        guarded_rig(_unmute, ob, scene)
     if registry.is_paused:
         return
     is_related, is_shown = are_related_anew(depsgraph) or registry.is_edited, depsgraph.mode == "VIEWPORT"
