@@ -138,6 +138,17 @@ def test_keys_muted_in_playback_animate_whoever_shares_them_and_the_armature_onc
     bpy.context.scene.collection.objects.link(other)
     rigs.go_live(rig())
     assert not rigs.apart(rigs.poses_at(other, frames), fk)
+    other.animation_data_clear()
+    moves = {"transform_channel": "LOCATION_X", "min": 0.7, "max": 0.9, "frame_end": 10}
+    data, hand = rig().animation_data, bpy.data.objects["Rig hand"]
+    played = rigs.constrain(other.pose.bones["upper"], "ACTION", action=data.action, target=hand, **moves)
+    if hasattr(played, "action_slot"):
+        played.action_slot = data.action_slot
+    rig().ik_addon.live = False
+    posed = rigs.poses_at(other, frames)
+    assert rigs.apart(posed, fk)
+    rigs.go_live(rig())
+    assert not rigs.apart(rigs.poses_at(other, frames), posed), "by an Action constraint"
 
 
 # ---- bones that are renamed over a solution

@@ -232,10 +232,9 @@ class Mutes(NamedTuple):
 
 
 def mutes(ob: Object, names: Collection[str]) -> Mutes:
-    """Return how the channels of these bones are muted; nothing if something else plays their F-curves, too."""
-    action, owners = compat.action_of(ob), (ob, *ob.pose.bones)
-    is_constraint = any(getattr(own, "action", None) == action for owner in owners for own in owner.constraints)
-    curves = () if is_constraint or compat.other_animated(ob) else compat.curves_of(ob)
+    """Return how the channels of these bones are muted; nothing if another object plays their F-curves, too."""
+    # An Action constraint plays those of its own bone alone, and a constrained bone is not live.
+    curves = () if compat.other_animated(ob) else compat.curves_of(ob)
     own = np.array([curve.mute for curve in curves], dtype=bool)
     found = [channels.channel_of(curve.data_path) for curve in curves]
     return Mutes(own, own | np.array([channel is not None and channel[0] in names for channel in found], dtype=bool))
