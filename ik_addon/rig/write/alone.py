@@ -29,7 +29,7 @@ from ...solve.maths.rotations import is_straight, quaternion_of
 from ...solve.maths.turns import Frame, applied, back_product, product, transposed
 from ...solve.maths.vectors import Vector, minus, norm, plus, times, unit
 from ...solve.problem import Aim, Floats, Solved
-from ...solve.solver import begin_on_side, free_pose
+from ...solve.solver import begin_on_side
 from ..plan.groups import Shape, Wave
 from ..plan.plan import Plan
 from .limb import SINGLE_STEPS, STRAIGHT, UNIFORM, WRITTEN_TOLERANCE
@@ -252,7 +252,11 @@ class LoneInFK:
         if self.whole.wave.shape.is_bound:
             if not self.whole.is_searched or self._problem is None:
                 return None
-            start = self._turned_to_side(self._problem, aim) if self._begins_on_side else None
+            start: Floats | None = None
+            if self._begins_on_side:
+                if aim.rotation is not None:
+                    return None
+                start = np.array(self._without_limits(aim).turns)
             found = self._alone.solved(self._problem, (aim,), is_first_attempt=hurried, turns=start)
             return self._output(aim, found.frames, found, found.at_limit)
         bent = self._without_limits(aim)
@@ -292,19 +296,6 @@ class LoneInFK:
     @cached_property
     def _begins_on_side(self) -> bool:
         return self._problem is not None and bool(begin_on_side(self._problem).any())
-
-    def _turned_to_side(self, problem: Problem, aim: Aim) -> Floats:
-        """Return the rotations (n, 3, 3) from FK with which the chain, bent to its side, reaches without its limits."""
-        found: Floats
-        if aim.rotation is None:
-            found = np.array(self._without_limits(aim).turns)
-            return found
-        pole, rotation = None if aim.pole is None else np.array([aim.pole]), np.array([aim.rotation]).swapaxes(1, 2)
-        goal = Goal(np.array([aim.target]), pole, np.array([aim.pole_angle]), rotation)
-        softness, push_limit, tolerance = (np.array([part]) for part in (aim.softness, aim.push_limit, aim.tolerance))
-        own = replace(problem, goal=goal, softness=softness, push_limit=push_limit, tolerance=tolerance)
-        found = free_pose(own)[0]
-        return found
 
     @cached_property
     def _alone(self) -> Alone:
