@@ -5,6 +5,7 @@ A stored solution is used only for numbers with the same bits, so results never 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ BLOCK = 64
 CLOSED = 16
 """As many of these are solved at once with limbs that are solved one by one in closed form: more would halt playback
 for longer."""
+VISITS = 3
+"""Where playback jumps about, a block is foretold once it was visited so often: it takes as long as a few frames."""
 SURPRISES = 3
 """Nothing is foretold any more after this many frames that were not as expected."""
 MEMORY = 32 * 2**20
@@ -53,6 +56,9 @@ class Memory:
         """Whether frames come as expected: the last one did, and nothing was edited or foretold since."""
         self._last: float | None = None
         self._pace = 0.0
+        self._is_steady = False
+        self._visits: Counter[float] = Counter()
+        """How often the blocks of frames were visited that nothing is expected of."""
         self._surprises = 0
 
     def find(self, numbers: Numbers) -> Known | None:
@@ -86,7 +92,10 @@ class Memory:
         return self._surprises >= SURPRISES
 
     def played(self, frame: float, numbers: Numbers) -> Sequence[float]:
-        """Note that a frame with these numbers (1, w) was played, and return the frames to foretell now, a block."""
+        """Note that a frame with these numbers (1, w) was played, and return the frames to foretell now.
+
+        They are the next ones if the pace is steady, and all of a block that somebody jumps about in.
+        """
         expected = self._expected.get(frame)
         self.is_sure = expected is not None and expected.tobytes() == numbers.tobytes()
         if expected is not None and not self.is_sure:
@@ -96,9 +105,16 @@ class Memory:
         if last is None or frame == last:
             return ()
         before, self._pace = self._pace, frame - last
-        if self._pace != before or not self._pace.is_integer() or frame + self._pace in self._expected:
+        self._is_steady = self._pace == before
+        if not self._pace.is_integer():
             return ()
-        return [frame + self._pace * k for k in range(1, BLOCK + 1)]
+        if self._is_steady:
+            return () if frame + self._pace in self._expected else [frame + self._pace * k for k in range(1, BLOCK + 1)]
+        block = frame // BLOCK
+        self._visits[block] += expected is None
+        if expected is not None or self._visits[block] != VISITS or not frame.is_integer():
+            return ()
+        return [other for k in range(BLOCK) if (other := block * BLOCK + k) not in self._expected]
 
     def expect(self, frames: Sequence[float], numbers: Numbers | None) -> None:
         """Expect numbers (F, w) on frames; None: they can't be foreseen."""
@@ -111,10 +127,8 @@ class Memory:
         self._expected.update((frame, numbers[i : i + 1]) for i, frame in enumerate(frames))
 
     def solve_ahead(self, count: int, solve: Callable[[Numbers], Posed]) -> None:
-        """Solve up to `count` of the expected frames that follow, if the next one is not solved yet."""
-        if self._last is None or not self._is_unsolved(self._last + self._pace):
-            return
-        ahead = [*filter(self._is_unsolved, (self._last + self._pace * k for k in range(1, count + 1)))]
+        """Solve up to `count` of the expected frames, if the next one, or this one after a jump, is not solved yet."""
+        ahead = self._to_solve(count)
         self._ahead.update(ahead)
         rows = {(row := self._expected[frame]).tobytes(): row for frame in ahead}
         new = [row for row in rows.values() if self.find(row) is None]
@@ -126,10 +140,20 @@ class Memory:
             own = slice(i, i + 1)
             self.remember(every[own], Known(posed.channels[i], posed.outcomes.frames(own)))
 
+    def _to_solve(self, count: int) -> list[float]:
+        """Return the expected frames to solve now, see `solve_ahead`: those that follow, or the nearest."""
+        if self._last is None or not self._is_unsolved(self._last + self._pace * self._is_steady):
+            return []
+        if self._is_steady:
+            return [*filter(self._is_unsolved, (self._last + self._pace * k for k in range(1, count + 1)))]
+        here = self._last
+        return sorted(filter(self._is_unsolved, self._expected), key=lambda frame: abs(frame - here))[:count]
+
     def _is_unsolved(self, frame: float) -> bool:
         """Whether a frame is expected, and was not solved ahead."""
         return frame in self._expected and frame not in self._ahead
 
     def _expect_nothing(self) -> None:
         self._expected.clear()
+        self._visits.clear()
         self._ahead.clear()

@@ -359,8 +359,10 @@ class Rig:
         if self.state is not State.SOLVED or not self._can_foretell:
             return
         memory = self.view.memory
-        # Renders and exports have copies of their own, and begin with another frame.
-        is_going_on = [graph.as_pointer() for graph in graphs] == [self.graph] and memory.is_next(frame)
+        # Renders and exports have copies of their own; as a rule they begin with a frame that nobody expects.
+        is_going_on = [graph.as_pointer() for graph in graphs] == [self.graph] and (
+            memory.is_sure or memory.is_next(frame)
+        )
         if self.is_early and memory.expected(frame) is None:
             self._expect(ob, [frame])
         numbers = memory.expected(frame)
@@ -407,7 +409,7 @@ class Rig:
         return self._can_foretell and not self.bones.are_keyed
 
     def foretell(self, ob: Object, frame: float) -> None:
-        """After a frame was played, foretell the next ones, and solve them in advance, if playback is regular."""
+        """After a frame was played, foretell others, see `Memory.played`, and solve them in advance."""
         assert self.numbers is not None
         plan, memory = self.plan, self.view.memory
         self._expect(ob, memory.played(frame, self.numbers))

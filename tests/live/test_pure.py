@@ -17,7 +17,8 @@ from tests.reliability.test_neighbors import Add, handlers
 from tests.renders import Recorder, recorder, render, set_up
 
 __all__ = ["handlers", "recorder"]
-BEFORE = (4, 5, 6, 7)
+BEFORE = (9, 2, 11, 3, 12, 4, 5, 6, 7)
+"""Jumps, until all frames nearby are foretold, then steady playing."""
 AFTER = (8, 9, 3)
 
 
