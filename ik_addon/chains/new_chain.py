@@ -80,8 +80,8 @@ def add_chain(
     """Put a chain on `tip` that keeps the current pose; return its bones, root first.
 
     The target is made at the tip, or at the hand or foot below it, which then turns with the target. If that bone is
-    animated, End Rotation stays off, see `ends.waiting`. A chain of two bones, or of a whole arm or leg, gets a pole in
-    the plane in which it bends, if wanted, unless it bends to all sides.
+    animated, End Rotation stays off (`end_bone.waiting`). A chain of two bones, or of a whole arm or leg, gets a pole
+    in the plane in which it bends, if wanted, unless it bends to all sides.
 
     Args:
         context: provides the scene for empties.

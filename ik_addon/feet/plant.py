@@ -134,7 +134,7 @@ def plant_feet(
                 gaps = np.linalg.norm(found.goals[0, : len(goals), :3, 3] - wanted[i], axis=1)
                 held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > NEAR * feet.longest}
         remarks = helped.remarks + [
-            say("'{end}' doesn't turn with its target, so only its joint is held. Turn on End Rotation", end=end.name)
+            say("'{end}' doesn't turn with its target, so only its joint is held. Set Follow Rotation", end=end.name)
             for chain in chains
             if not goals[chain.target].turns and (end := end_of(feet.tip(chain))) is not None
         ]

@@ -306,7 +306,7 @@ def _turned_away(plan: Plan, frame: Sample, posed: Posed, index: int, shown: tup
             return 0.0
         seen, target = shown
         pose = matrix_array(seen.pose.bones[chain.posed[-1]].matrix)[:3, :3]
-        wanted = times(orientation(matrix_array(target)), np.array(chain.end_axes))
+        wanted = times(orientation(matrix_array(target)), frame.goals.end_axes[0, index])
     if np.linalg.det(pose) <= 0.0 or (posed.channels[0, row, FIELDS["scale"]] < 0.0).any():
         return 0.0
     chord = float(np.linalg.norm(orthonormal(pose) - wanted))

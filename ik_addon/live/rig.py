@@ -47,7 +47,7 @@ class State(Enum):
     SOLVED = "solved"
     """The channels hold the solution, and the FK pose of the frame is known."""
     FAILED = "failed"
-    """An unexpected error was raised: the channels are left alone until a setting changes."""
+    """An unexpected error was raised: the FK pose was put back, and stays until the armature or a setting changes."""
     READ_ONLY = "read-only"
     """Blender lets nobody pose the armature: it is linked, or its library override is not editable."""
 

@@ -47,10 +47,8 @@ class Sampled:
     """(F, 4, 4) world matrix of the armature object."""
     poses: Floats
     """(F, k, 4, 4) pose matrices in armature space."""
-    angles: Floats
-    """(F, C) pole angles in radians."""
-    softness: Floats
-    """(F, C)"""
+    settings: Floats
+    """(F, C, S) `Settings` of the chains."""
     goals: Floats
     """(F, g, 4, 4) world matrices."""
     spaces: Floats
@@ -109,12 +107,12 @@ class Sampler:
         held = [goal.ob.evaluated_get(depsgraph) for goal in self.goals]
         holders = [own.pose.bones[g.bone] if g.is_bone else own for own, g in zip(held, self.goals, strict=True)]
         own = np.array([matrix_array(holder.matrix_basis) for holder in holders])
-        ends = [seen.pose.bones[tip] for tip in self.tips]
+        chains = [chain_of(seen.pose.bones[tip]) for tip in self.tips]
+        settings = [[getattr(chain, name) for name in Settings._fields] for chain in chains]
         return Sampled(
             world=matrix_array(seen.matrix_world)[None],
             poses=channels.read_pose(seen, self.bones)[None],
-            angles=np.array([[chain_of(tip).pole_angle for tip in ends]]),
-            softness=np.array([[chain_of(tip).softness for tip in ends]]),
+            settings=np.array(settings).reshape(1, -1, len(Settings._fields)),
             goals=goals[None],
             spaces=times(goals, inverse(own))[None],
             parents=self._parents(held)[None],
@@ -212,8 +210,7 @@ class Sampler:
         return Sampled(
             world=of_all(posed.world(posed.inputs.own)),
             poses=of_all(posed.poses[:, posed.inputs.sampled]),
-            angles=of_all(Settings.of(posed.settings).pole_angle),
-            softness=of_all(Settings.of(posed.settings).softness),
+            settings=of_all(posed.settings),
             goals=np.stack(goals, axis=1) if goals else np.empty((count, 0, 4, 4)),
             spaces=np.stack(spaces, axis=1) if spaces else np.empty((count, 0, 4, 4)),
             parents=np.broadcast_to(parents, (count, len(goals))),

@@ -27,6 +27,7 @@ from ..rig.plan.chain import bending_bones, chain_bones, end_axes, end_of, share
 from ..rig.plan.limits import hinge_of
 from ..rig.plan.order import in_order
 from ..rig.plan.presence import Presence, why_absent
+from ..rig.plan.watch import Settings
 from ..rig.read.orientation import target_rotations
 from ..solve.maths.products import applied, determinants, times
 from ..solve.problem import Floats
@@ -169,10 +170,10 @@ class Snap:
 
     def rows(self, sampled: Sampled, distances: Sequence[float]) -> tuple[Row, Floats]:
         """Return the channels (F, g, 17) of the goals, and the positions (F, g, 3) in world space they should give."""
-        wanted, turns = sampled.goals[:, :, :3, 3].copy(), {}
+        wanted, turns, own = sampled.goals[:, :, :3, 3].copy(), {}, Settings.of(sampled.settings)
         for c, (chain, distance) in enumerate(zip(self.chains, distances, strict=True)):
             limbs = self.limbs(sampled, chain)
-            softness = sampled.softness[:, c] if chain.is_soft else 0.0
+            softness = own.softness[:, c] if chain.is_soft else 0.0
             wanted[:, chain.target] = moved(sampled.world, limb_target(limbs, softness))
             limbs = self.knee(sampled, chain)
             if self.goals[chain.target].turns:
@@ -184,7 +185,7 @@ class Snap:
                 is_twist = self.poles is Poles.TWIST
                 hinges = places.hinges_of(limbs, side) if is_twist else self._foot_hinges(sampled, chain)
                 knee = hinge_of(self.ob.pose.bones[chain.tip])
-                pole = places.poles(limbs, side, sampled.angles[:, c], distance, hinges, folds=folds, hinge=knee)
+                pole = places.poles(limbs, side, own.pole_angle[:, c], distance, hinges, folds=folds, hinge=knee)
                 stays = np.asarray(~np.isfinite(pole).all(axis=1))  # a chain scaled to zero has no bend
                 if self.shown and chain_of(self.ob.pose.bones[chain.tip]).enabled:
                     # A solved limb that is stretched out shows no bend: keep the pole, which decides it.

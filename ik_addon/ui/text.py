@@ -97,12 +97,12 @@ def draw_button(
     return layout.operator(operator, text=shown, icon=icon, translate=False)
 
 
-def draw_fix(layout: UILayout, context: Context, operator: str, label: str) -> Struct:
+def draw_fix(layout: UILayout, context: Context, label: str) -> Struct:
     """Draw a button that fixes something; return its operator's properties. A label that is too long goes above it."""
     text = fit(context, [label, say("Fix")], BUTTON_MARGIN + 16.0)  # the button may be in a box
     if text != label:
         draw_message(layout, context, f"{label}:")
-    return layout.operator(operator, text=text, icon="TOOL_SETTINGS", translate=False)
+    return layout.operator("ik_addon.fix", text=text, icon="TOOL_SETTINGS", translate=False)
 
 
 def draw_message(layout: UILayout, context: Context, text: str, icon: Icon = "NONE", alert: bool = False) -> None:

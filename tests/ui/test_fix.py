@@ -145,7 +145,7 @@ def test_a_hand_posed_by_two_chains_is_left_to_one(addon: Addon) -> None:
     chain.end_bone, chain.use_end_rotation = "hand", True
     rigs.chain(ob, "hand", rigs.empty("Other", (0.3, 0.2, 1.5)), 1)
     rigs.go_live(ob)
-    assert addon.fix(ob.pose.bones["lower"]).label == "Turn Off End Rotation"
+    assert addon.fix(ob.pose.bones["lower"]).label == "Set Follow Rotation to None"
     bpy.ops.ik_addon.fix(tip="lower")
     assert not any(addon.report(ob, tip).failed for tip in ("lower", "hand"))
 

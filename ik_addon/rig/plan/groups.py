@@ -29,11 +29,11 @@ LOOP = marked("Dependency loop with {others}. Give one of the chains a different
 LOOP_OF_ARMATURES = marked("Dependency loop between {names}. Give a chain of one of them a different target")
 """The faults of chains that need each other's solution."""
 END_SHARED = marked(
-    "The chain on '{tip}' also poses the end bone '{name}'. Turn off End Rotation for one chain, or shorten the other"
+    "The chain on '{tip}' also poses the end bone '{name}'. Set Follow Rotation of one to None, or shorten the other"
 )
 END_HELD = marked(
     "The chain on '{tip}' poses '{bone}', which keeps the end bone '{end}' from following this chain. "
-    "Turn off End Rotation, or choose another end bone"
+    "Set Follow Rotation to None, or choose another end bone"
 )
 
 

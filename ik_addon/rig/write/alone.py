@@ -35,7 +35,7 @@ from ..plan.plan import Plan
 from .limb import SINGLE_STEPS, STRAIGHT, UNIFORM, WRITTEN_TOLERANCE
 
 _FARTHEST = 1e50
-"""A target farther away than this, in chain lengths, counts as invalid, see `bodies.valid_members`."""
+"""A target farther away than this, in chain lengths, counts as invalid, see `solver.valid_members`."""
 _LEAST = 1e-100
 """A chain shorter than this has no length."""
 _TINY, _DIGITS = float(np.finfo(np.float32).tiny), 24

@@ -214,7 +214,7 @@ class _Poses:
         parents, loose = plan.skeleton.parents[wave.bones[:, 0]].tolist(), wave.loose[:, 0].tolist()
         solved: list[Output] = []
         for g, (target, pole, rotation, numbers) in enumerate(zip(targets, poles, rotations, settings, strict=False)):
-            angle, softness, push_limit, tolerance, influence = numbers
+            angle, softness, push_limit, tolerance, influence, *_ = numbers
             if influence < 1.0:
                 continue
             reach = self._reach(plan.chains[chains[g]])[0].tolist() if loose[g] else reaches[g]

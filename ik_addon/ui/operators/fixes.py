@@ -135,7 +135,7 @@ def _fix_for(text: str, tip: PoseBone, view_layer: ViewLayer) -> Fix | None:
                 if names:
                     return setting(say("Reset IK of '{bone}'", bone=bone.name), [bone], 0.0, *names)
         case groups.END_SHARED | groups.END_HELD:
-            return setting(say("Turn Off End Rotation"), [chain], False, "use_end_rotation")
+            return setting(say("Set Follow Rotation to None"), [chain], False, "use_end_rotation")
         case groups.LOOP | groups.LOOP_OF_ARMATURES:
             return _fix_of_loop(tip)
         case chains.NO_RENDERS:

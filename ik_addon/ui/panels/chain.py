@@ -398,7 +398,7 @@ def draw_faults(layout: UILayout, context: Context, tip: PoseBone) -> None:
     for remark in found.remarks:
         draw_message(box, context, remark, icon="INFO")
     if found.fix:
-        draw_fix(box, context, "ik_addon.fix", found.fix).tip = tip.name
+        draw_fix(box, context, found.fix).tip = tip.name
 
 
 def draw_goal(layout: UILayout, context: Context, tip: PoseBone, role: str) -> None:

@@ -45,7 +45,7 @@ class VIEW3D_PT_ik_addon(IKPanel):
             draw_message(layout, context, reason, icon="INFO")
             fix = rig_fix_of(context)
             if fix is not None:
-                draw_fix(layout, context, "ik_addon.fix", fix.label)
+                draw_fix(layout, context, fix.label)
             return
         ob = armature(context)
         if not is_chained(context, ob):
