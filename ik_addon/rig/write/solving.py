@@ -123,7 +123,7 @@ def goals_of(limbs: Limbs, goals: Goals) -> list[Goal]:
             target=targets[:, e],
             pole=goals.pole[:, e] if shape.poles[e] else None,
             pole_angle=goals.pole_angle[:, e],
-            rotation=goals.rotation[:, e] if shape.turns[e] else None,
+            rotation=goals.turned[:, e] if shape.turns[e] else None,
             segment=None if shape.is_chain else shape.segments[e],
             weight=shape.weights[e],
         )

@@ -209,7 +209,7 @@ class _Poses:
         channels, basis = self.rows[0, wave.rows].tolist(), self._basis[0, wave.rows].tolist()
         targets, settings = goals.target[0, :, 0].tolist(), goals.settings[0, :, 0].tolist()
         poles = goals.pole[0, :, 0].tolist() if wave.shape.poles[0] else repeat(None)
-        rotations = map(transposed, goals.rotation[0, :, 0].tolist()) if wave.shape.turns[0] else repeat(None)
+        rotations = map(transposed, goals.turned[0, :, 0].tolist()) if wave.shape.turns[0] else repeat(None)
         chains, reaches = wave.chains[:, 0].tolist(), wave.reaches[:, 0].tolist()
         parents, loose = plan.skeleton.parents[wave.bones[:, 0]].tolist(), wave.loose[:, 0].tolist()
         solved: list[Output] = []
