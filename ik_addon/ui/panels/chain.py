@@ -375,7 +375,7 @@ def findings(context: Context, tip: PoseBone) -> Findings:
     try:
         remarks = chains.check(tip.id_data, tip, context.view_layer)
     except UserError as error:
-        fault = str(error)
+        fault = error.message
     if goes_beyond_limits(tip):
         remarks.append(say("The animation turns joints of this chain beyond their limits, so it leaves the record"))
     hidden = overlay.state.reader.why_hidden(tip)
@@ -383,7 +383,7 @@ def findings(context: Context, tip: PoseBone) -> Findings:
         remarks.append(
             say("The overlay hides this chain because of an error: {error}. Turn it off and on", error=hidden)
         )
-    fix = fix_of(tip, report, context.view_layer) if fault or remarks else None
+    fix = fix_of(tip, report, context.view_layer, fault) if fault or remarks else None
     return Findings(fault, tuple(remarks), "" if fix is None else fix.label)
 
 
