@@ -128,6 +128,8 @@ def state_of(tip: PoseBone, report: Report | None) -> tuple[Icon, str]:
         return "RADIOBUT_OFF", say("Not solved yet")
     if report.failed:
         return "ERROR", report.message
+    if not chain_of(tip).influence:  # where the solution would be doesn't show
+        return "RADIOBUT_OFF", say("In FK: Influence is 0")
     return "CHECKMARK" if report.reached else "TRACKER", report.message
 
 
@@ -138,6 +140,8 @@ def texts_of(tip: PoseBone, report: Report | None) -> list[str]:
         return [text, say("Not solved")] if chain_of(tip).enabled else [text]
     if report.failed:
         return [text, say("See Active Chain"), say("Not solved")]
+    if not chain_of(tip).influence:
+        return [text, "FK"]
     if report.reached:
         short = list(dict.fromkeys((text, say("Reached"))))
     else:
