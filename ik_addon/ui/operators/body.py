@@ -52,7 +52,7 @@ class BodyDragOptions(RangeOptions, BodyOptions):
 
     every_frame: asked(
         BoolProperty,
-        "Key Every Frame in Range",
+        "Key Every Frame",
         "Key what moves on every frame of the range, so that pins don't slip between keys",
     )
 
