@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bpy.types import Object
 
-from ..core.report import Remark, Report, count_of_frames, percent
+from ..core.report import Remark, Report, count_of_frames, percent, rounded
 from ..core.translation.sentences import count, say
 
 NAMED = 5
@@ -121,7 +121,7 @@ class BakeReport(Report):
         return say(
             "Playback is off by up to {distance} of the chain's length and {angle}°",
             distance=percent(self.position),
-            angle=f"{math.degrees(self.angle):.2g}",
+            angle=rounded(math.degrees(self.angle)),
         )
 
     def sentences(self) -> Iterator[str]:

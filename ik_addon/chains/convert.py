@@ -9,7 +9,7 @@ from bpy.types import Context, KinematicConstraint, Object, PoseBone, ViewLayer
 
 from ..core import channels, compat
 from ..core.goals import Goal
-from ..core.report import Remark, Report, percent
+from ..core.report import Remark, Report, percent, rounded
 from ..core.settings import chain_of, object_of
 from ..core.skeleton import Skeleton, inverse, matrix_array, moved, orthonormal
 from ..core.translation.sentences import UserError, count, say
@@ -47,7 +47,7 @@ class Conversion(Report):
         yield count(len(self.tips), "Converted 1 IK constraint", "Converted {count} IK constraints")
         yield say("Live turned on")
         moved = "Tips moved by up to {distance} of the chain's length, bones turned by up to {angle}°"
-        yield say(moved, distance=percent(self.distance), angle=f"{math.degrees(self.angle):.2g}")
+        yield say(moved, distance=percent(self.distance), angle=rounded(math.degrees(self.angle)))
         yield from map(Remark, self.warnings)
         yield from self.notes
 
@@ -71,8 +71,7 @@ class _Move:
                 "The tip of '{tip}' moved by {distance} of the chain's length, closer to its target, "
                 "and its bones turned by up to {angle}°"
             )
-        angle = f"{math.degrees(self.angle):.2g}"
-        return say(moved, tip=tip, distance=percent(self.distance), angle=angle)
+        return say(moved, tip=tip, distance=percent(self.distance), angle=rounded(math.degrees(self.angle)))
 
 
 def convert(context: Context, ob: Object) -> Conversion:

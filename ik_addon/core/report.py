@@ -45,8 +45,11 @@ def count_of_frames(number: int) -> str:
 def percent(fraction: float) -> str:
     """Format a fraction as a percentage, with only as many digits as are meaningful."""
     value = 100.0 * fraction
+    return ">1000%" if value > 1000.0 else f"{rounded(value)}%"
+
+
+def rounded(value: float) -> str:
+    """Format a percentage, or an angle in degrees, with only as many digits as are meaningful."""
     if 0.0 < value < 0.1:
-        return "<0.1%"
-    if value > 1000.0:
-        return ">1000%"
-    return f"{value:.0f}%" if value >= 10.0 else f"{value:.2g}%"
+        return "<0.1"
+    return f"{value:.0f}" if value >= 10.0 else f"{value:.2g}"

@@ -21,6 +21,7 @@ from ..core import channels
 from ..core.channels import FIELDS, Row
 from ..core.constraints import steered_bones
 from ..core.goals import Goal
+from ..core.report import percent
 from ..core.settings import chain_of, object_of
 from ..core.skeleton import ACROSS, mirrored_rotation, orthonormal
 from ..core.translation.sentences import UserError, say
@@ -41,6 +42,8 @@ from .read import Stand
 
 MISSED = 1e-3
 """A dragged joint farther from its place than this, in sizes of the body, counts as not having reached it."""
+NAMED = 3
+"""Maximum number of joints at a limit that a message names."""
 
 HOLDING = 25.0
 """The largest force with which a target holds a hand: enough to bend an arm, too little to hold back the body."""
@@ -154,6 +157,8 @@ class BodyDrag:
         """Where the dragged joint was at the start, in world space."""
         self.goal = Goal(ob, self.bone)
         self.world = Matrix.LocRotScale(self.start, (ob.matrix_world @ self.goal.holder.matrix).to_quaternion(), None)
+        self._posed: PosedBody | None = None
+        """The result of the last move."""
         self.moved: list[int] = []
         """Indices of pose bones that turned or moved."""
 
@@ -167,15 +172,25 @@ class BodyDrag:
         """The message that is shown after the drag."""
         return say("Posed the body by '{bone}'", bone=self.bone)
 
-    def holding(self, posed: PosedBody) -> list[str]:
-        """Return what holds the dragged joint back from its place: parts of the body, or bones that belong to none."""
-        parts = {}
+    def _why_short(self, posed: PosedBody) -> str:
+        """Say by how much the dragged joint fell short of its place, and what held it back.
+
+        That is parts of the body, bones that belong to none, and joints at a limit.
+        """
+        parts, names = {}, list(self.stand.index)
         for member in find_members(self._figure):
             end = end_below(self._figure, list(member.row))
             for bone in (*member.row, *(() if end is None else (end,))):
                 parts[self._figure.names[bone]] = say(member.words)
-        names = list(self.stand.index)
-        return list(dict.fromkeys(parts.get(names[bone], names[bone]) for bone in posed.held_by))
+        holding = dict.fromkeys(parts.get(names[bone], names[bone]) for bone in posed.held_by)
+        limited = [bone for bone, index in self.stand.index.items() if posed.at_limit[index]]
+        short = percent(posed.error / self.size)
+        texts = [say("'{bone}' stopped short by {short} of the body's size", bone=self.bone, short=short)]
+        if holding:
+            texts.append(say("Held by: {parts}", parts=", ".join(holding)))
+        if limited:
+            texts.append(say("At a limit: {joints}", joints=", ".join(limited[:NAMED])))
+        return ". ".join(texts if len(texts) > 1 else [*texts, say("It is out of reach")])
 
     def move(self, context: Context, offset: Vector, turn: Quaternion | None = None) -> PosedBody:
         """Bring the dragged joint to an offset from its start, or as near as possible, and pose the bones.
@@ -204,7 +219,7 @@ class BodyDrag:
             poser = self._turning
             space = to_world.to_quaternion()
             rotations = self._rotations(np.array((space.inverted() @ turn @ space).to_matrix()), targets)
-        posed = poser.pose(targets, rotations)
+        posed = self._posed = poser.pose(targets, rotations)
         self._write(context, posed, poser)
         return posed
 
@@ -225,12 +240,14 @@ class BodyDrag:
         """End the drag: chains keep the pose, and keys are set if auto keying is on.
 
         Returns:
-            Messages about changes that will not stay.
+            Messages about what was not reached, and changes that will not stay.
 
         Raises:
             UserError: the keys in the range can't be written.
         """
         remarks = []
+        if self._posed is not None and self._posed.error > MISSED * self.size:
+            remarks.append(self._why_short(self._posed))
         if self._ask.without_pins is Free.FEET and not (self._pinned or self._tips or self._ask.length):
             remarks.append(say("No feet were found, so nothing holds the body. Pin the bones that should stay"))
         live = (self.ob.pose.bones[name] for name in self._tips)

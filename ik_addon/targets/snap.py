@@ -18,7 +18,7 @@ from ..core.report import percent
 from ..core.settings import chain_of, object_of
 from ..core.steps import part
 from ..core.transforms import continuous
-from ..core.translation.sentences import say
+from ..core.translation.sentences import quoted, say
 from ..live import registry, reports, solving
 from ..rig.plan.chain import chain_bones, posed_bones
 from ..rig.plan.limits import is_free
@@ -213,11 +213,10 @@ def _take_end(tip: PoseBone, undo: ExitStack) -> None:
 
 
 def remarks_on(held: set[str]) -> list[str]:
-    """Return sentences about the goals, by name, that are not at the places they were moved to."""
-    return [
-        say("'{name}' is held by a constraint, driver or lock, so it didn't reach its place", name=name)
-        for name in sorted(held)
-    ]
+    """Return a sentence about the goals, by name, that are not at the places they were moved to; none if all are."""
+    if not held:
+        return []
+    return [say("A constraint, driver or lock held these back from their places: {names}", names=quoted(sorted(held)))]
 
 
 @contextmanager

@@ -177,7 +177,7 @@ def test_warns_that_keys_or_a_constraint_hold_the_target(capfd: Capture) -> None
     target.keyframe_insert("location", frame=1)
     assert "'Target' is animated and reverts on the next frame change" in said(capfd, bpy.ops.ik_addon.snap_target)
     rigs.change(target.constraints.new("COPY_LOCATION"), target=rigs.empty("Else", (5, 5, 5)))
-    assert "'Target' is held by a constraint" in said(capfd, bpy.ops.ik_addon.snap_target)
+    assert "held these back from their places: 'Target'" in said(capfd, bpy.ops.ik_addon.snap_target)
 
 
 @pytest.mark.parametrize("live", [False, True])

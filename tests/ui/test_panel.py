@@ -63,6 +63,8 @@ def test_each_state_of_a_chain_has_a_text(addon: Addon, limb: Limb) -> None:
     bpy.ops.ik_addon.solve()
     assert state()[0] == "TRACKER"
     assert state()[1].startswith("Too far by")
+    limb.chain.influence = 0.0
+    assert state() == ("RADIOBUT_OFF", "In FK: Influence is 0")
     limb.chain.target = None
     with pytest.raises(RuntimeError):
         bpy.ops.ik_addon.solve()

@@ -8,24 +8,20 @@ from mathutils import Vector
 
 from ...core import compat
 from ...core.goals import named
-from ...core.report import percent
 from ...core.settings import overlay_of
 from ...core.translation.sentences import UserError, marked, say
 from ...core.untyped import Json, Struct
-from ...posing.drag import MISSED, Ask, BodyDrag
+from ...posing.drag import Ask, BodyDrag
 from ...posing.figure import Free
 from ...posing.pick import Picked, joint_of, picked, target_bones
 from ...posing.pins import FLAGS, extremities, set_pins, stored_pins
 from ...rig.plan.followers import follower_in
-from ...solve import PosedBody
 from ...targets import cursor
 from ...targets.edit_range import EditRange
 from .active import ArmatureOperator, Internal, active_bone, armature, asked, candidate, given, operators
 from .drag import LESS, MORE, DragMacro, HoldOperator, RangeOptions, finish, running_holds, start, turn_range
 from .progress import show_status
 
-NAMED = 3
-"""Maximum number of joints at a limit that a message names."""
 WITHOUT_PINS = (
     (Free.FEET.name, "Feet Stay", "The feet stay in place, and the hips follow"),
     (Free.ROOT.name, "Root Stays", "The root stays, and the bones from there to the moved one turn"),
@@ -56,7 +52,7 @@ class BodyDragOptions(RangeOptions, BodyOptions):
 
     every_frame: asked(
         BoolProperty,
-        "Key Every Frame in Range",
+        "Key Every Frame",
         "Key what moves on every frame of the range, so that pins don't slip between keys",
     )
 
@@ -104,24 +100,8 @@ class IK_ADDON_OT_pose_body(BodyDragOptions, ArmatureOperator):
         name = self.bone or name_of_active(ob)
         drag = BodyDrag(context, ob, self.ask(name, self.use_tail, pins or None))
         is_placed = self.properties.is_property_set("location")
-        posed = drag.move(context, Vector(self.location) - drag.start if is_placed else Vector(self.offset))
-        remarks = []
-        if posed.error > MISSED * drag.size:
-            remarks.append(_why_short(drag, posed))
-        return finish(self, context, drag, remarks)
-
-
-def _why_short(drag: BodyDrag, posed: PosedBody) -> str:
-    """Say by how much a dragged joint fell short of its place, and what held it back."""
-    short = percent(posed.error / drag.size)
-    parts = drag.holding(posed)
-    limited = [bone for bone, index in drag.stand.index.items() if posed.at_limit[index]]
-    texts = [say("'{bone}' stopped short by {short} of the body's size", bone=drag.bone, short=short)]
-    if parts:
-        texts.append(say("Held by: {parts}", parts=", ".join(parts)))
-    if limited:
-        texts.append(say("At a limit: {joints}", joints=", ".join(limited[:NAMED])))
-    return ". ".join(texts if len(texts) > 1 else [*texts, say("It is out of reach")])
+        drag.move(context, Vector(self.location) - drag.start if is_placed else Vector(self.offset))
+        return finish(self, context, drag)
 
 
 def name_of_active(ob: Object) -> str:

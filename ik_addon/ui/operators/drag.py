@@ -3,7 +3,7 @@
 A macro takes hold of something, lets the transform move the cursor, and lets go.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import bpy
@@ -56,20 +56,19 @@ class IK_ADDON_OT_release(Internal, ArmatureOperator):
         return finish(self, context, held.drag)
 
 
-def finish(operator: ArmatureOperator, context: Context, drag: cursor.Held, remarks: Iterable[str] = ()) -> set[str]:
+def finish(operator: ArmatureOperator, context: Context, drag: cursor.Held) -> set[str]:
     """Keep the result of a drag and report it.
 
     Args:
         operator: the operator that reports.
         context: gives the view layer.
         drag: the drag to finish.
-        remarks: sentences to report before those of the drag.
 
     Raises:
         UserError: the result can't be kept; everything is as before.
     """
     try:
-        said = [*remarks, *drag.finish(context)]
+        said = drag.finish(context)
     except UserError:
         drag.cancel(context)
         raise

@@ -79,12 +79,13 @@ LOCKS = ("lock_ik_x", "lock_ik_y", "lock_ik_z")
 NUMBERS = ("ik_stiffness_x", "ik_stiffness_y", "ik_stiffness_z", "ik_stretch")
 
 
-def fix_of(tip: PoseBone, report: reports.Report | None, view_layer: ViewLayer) -> Fix | None:
-    """Return a fix for the last report on the chain on `tip`; None: no simple fix, or nothing is wrong."""
+def fix_of(tip: PoseBone, report: reports.Report | None, view_layer: ViewLayer, fault: str = "") -> Fix | None:
+    """Return a fix for a fault of the chain on `tip`, or for its last report; None: none is simple, or all is well."""
+    fault = fault or (report.message if report is not None and report.failed else "")
+    if fault:
+        return _fix_for(fault, tip, view_layer) or _fix_of_transforms(tip)
     if report is None:
         return _own_targets(tip)
-    if report.failed:
-        return _fix_for(report.message, tip, view_layer) or _fix_of_transforms(tip)
     chain = chain_of(tip)
     if not report.reached:
         # If the solver stopped with iterations left, more of them change nothing.
@@ -206,7 +207,14 @@ def _fix_on(context: Context, tip: str) -> Fix | None:
         return None if tip else rig_fix_of(context)
     ob = armature(context)
     bone: PoseBone | None = ob.pose.bones.get(tip)
-    return None if bone is None else fix_of(bone, reports.get(ob, tip), context.view_layer)
+    if bone is None:
+        return None
+    fault = ""
+    try:
+        chains.check(ob, bone, context.view_layer)
+    except UserError as error:
+        fault = error.message
+    return fix_of(bone, reports.get(ob, tip), context.view_layer, fault)
 
 
 def needs_lock(context: Context) -> bool:

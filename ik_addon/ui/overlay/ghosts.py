@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from bpy.types import Context
 
-from ...core import channels
+from ...core import channels, compat
 from ...core.falloff import weights
+from ...core.goals import Goal
 from ...core.skeleton import inverse, matrix_array, moved
 from ...solve.maths.products import times
 from ...solve.problem import Bools, Floats
@@ -28,7 +29,7 @@ class Ghosts:
     """The frames around a drag, as they are without it; positions in world space."""
 
     bones: Floats
-    """(k, 3) lines from heads to tails of all bones on the frames of `SHOWN`."""
+    """(k, 3) lines from heads to tails of the visible bones but control bones, on the frames of `SHOWN`."""
     trail: Floats
     """(F, 3) where the point in hand is."""
     shares: Floats
@@ -44,15 +45,19 @@ class Ghosts:
         frames = np.unique([now, *np.arange(np.ceil(now - reach.frames), now + reach.frames + 1e-3)])
         here = int(np.searchsorted(frames, now))
         chosen = np.unique(np.rint(now + reach.frames * np.array(SHOWN)))
-        bones, layer = np.arange(len(ob.pose.bones)), context.view_layer
-        rows = channels.read(ob, bones)
-        # Few frames need all bones.
+        layer, rows = context.view_layer, channels.read(ob, np.arange(len(ob.pose.bones)))
+        seen = {
+            i: bone.bone.length
+            for i, bone in enumerate(ob.pose.bones)
+            if compat.is_visible(bone) and not Goal(ob, bone.name).is_made
+        }
+        # Few frames need more than what is in hand.
         trail = Sampler.of(ob, [], [goal], True).foretold(layer, frames, rows)
-        shown = Sampler.of(ob, [], [], True, bones.tolist()).foretold(layer, chosen, rows)
+        shown = Sampler.of(ob, [], [], True, seen).foretold(layer, chosen, rows)
         if trail is None or shown is None or not reach.frames:
             return None
         point = inverse(trail.goals[here, 0]) @ np.append(matrix_array(drag.world)[:3, 3], 1.0)
-        lengths = np.array([bone.bone.length for bone in ob.pose.bones])
+        lengths = np.array(list(seen.values()))
         heads = times(shown.world[:, None], shown.poses)
         tails = heads[..., :3, 3] + heads[..., :3, 1] * lengths[:, None]
         keyed = np.concatenate([np.zeros(0), *(own.frames for own in reach.spreads(scene, {0: goal}).values())])

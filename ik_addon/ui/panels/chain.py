@@ -128,6 +128,8 @@ def state_of(tip: PoseBone, report: Report | None) -> tuple[Icon, str]:
         return "RADIOBUT_OFF", say("Not solved yet")
     if report.failed:
         return "ERROR", report.message
+    if not chain_of(tip).influence:  # where the solution would be doesn't show
+        return "RADIOBUT_OFF", say("In FK: Influence is 0")
     return "CHECKMARK" if report.reached else "TRACKER", report.message
 
 
@@ -138,6 +140,8 @@ def texts_of(tip: PoseBone, report: Report | None) -> list[str]:
         return [text, say("Not solved")] if chain_of(tip).enabled else [text]
     if report.failed:
         return [text, say("See Active Chain"), say("Not solved")]
+    if not chain_of(tip).influence:
+        return [text, "FK"]
     if report.reached:
         short = list(dict.fromkeys((text, say("Reached"))))
     else:
@@ -375,7 +379,7 @@ def findings(context: Context, tip: PoseBone) -> Findings:
     try:
         remarks = chains.check(tip.id_data, tip, context.view_layer)
     except UserError as error:
-        fault = str(error)
+        fault = error.message
     if goes_beyond_limits(tip):
         remarks.append(say("The animation turns joints of this chain beyond their limits, so it leaves the record"))
     hidden = overlay.state.reader.why_hidden(tip)
@@ -383,7 +387,7 @@ def findings(context: Context, tip: PoseBone) -> Findings:
         remarks.append(
             say("The overlay hides this chain because of an error: {error}. Turn it off and on", error=hidden)
         )
-    fix = fix_of(tip, report, context.view_layer) if fault or remarks else None
+    fix = fix_of(tip, report, context.view_layer, fault) if fault or remarks else None
     return Findings(fault, tuple(remarks), "" if fix is None else fix.label)
 
 
