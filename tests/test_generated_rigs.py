@@ -9,6 +9,7 @@ from mathutils import Vector
 
 from tests import rigs
 from tests.anatomy.test_chain_ends import assert_found, meant
+from tests.conftest import Addon
 from tests.reliability.states import activate, add, refused
 from tests.rigs_generated import Generated, generated, kept, rigify
 
@@ -122,3 +123,16 @@ def test_controls_of_a_generated_rig_are_dragged_or_refused_with_the_reason(gene
         assert bpy.ops.ik_addon.pose_body(bone=bone, offset=(0, -0.05, 0.05)) == {"FINISHED"}
     with refused("A constraint or driver moves 'MCH-hand_ik.parent.L'"):
         bpy.ops.ik_addon.pose_body(bone="hand_ik.L", offset=(0, -0.05, 0.05))
+
+
+def test_a_body_with_converted_limbs_is_shown_in_a_drag_as_it_stays(generated: Generated, addon: Addon) -> None:
+    ob, module = generated("basic_human"), addon.module("posing.drag")
+    bpy.ops.ik_addon.convert_constraints()
+    skin = [bone.name for bone in ob.pose.bones if bone.bone.use_deform]
+    before = [rigs.head(ob, name) for name in ("DEF-foot.L", "DEF-foot.R")]
+    body = module.BodyDrag(bpy.context, ob, module.Ask("tweak_spine"))
+    body.move(bpy.context, Vector((0.0, 0.0, -0.2)))
+    shown = [rigs.head(ob, name) for name in skin]
+    assert np.abs(np.array([shown[skin.index(f"DEF-foot.{side}")] for side in "LR"]) - before).max() < 1e-4
+    assert body.finish(bpy.context) == []
+    assert np.abs(np.array([rigs.head(ob, name) for name in skin]) - shown).max() < 1e-4

@@ -144,6 +144,7 @@ class BodyDrag:
         if self.extent.root in above and not ask.use_tail and steered.keys() >= {*above}:
             raise _steered(above[0])
         self.stand = Stand.of(context.evaluated_depsgraph_get(), ob, self.extent.root)
+        self._steered = {self.stand.index[name] for name in steered}
         self._held = [self._hold(name) for name in self._names]
         self._turning: Poser | None = None
         """Like `_poser`, for when the dragged bone gets an orientation too; made when first needed."""
@@ -374,14 +375,22 @@ class BodyDrag:
         return found
 
     def _write(self, context: Context, posed: PosedBody, poser: Poser) -> None:
-        stand, ob = self.stand, self.ob
-        rows = stand.rows(ob, self._before, stand.posed(posed), poser.tree.bones, self._body.root)
-        last, self.moved = self.moved, stand.order[poser.tree.bones].tolist()
-        self._rows = rows
-        with registry.paused(ob):  # chains follow in `finish`
-            written = sorted({*last, *self.moved})
-            channels.write(ob, np.array(written, dtype=np.int64), rows[written])
+        stand, ob, bones, pose = self.stand, self.ob, poser.tree.bones, self.stand.posed(posed)
+        last, self.moved = self.moved, stand.order[bones].tolist()
+        written = np.array(sorted({*last, *self.moved}), dtype=np.int64)
+
+        def write() -> None:
+            self._rows = stand.rows(ob, self._before, pose, bones, self._body.root)
+            channels.write(ob, written, self._rows[written])
             context.view_layer.update()
+
+        with registry.paused(ob):  # chains follow in `finish`
+            write()
+            if not self._steered.isdisjoint(np.asarray(stand.body.parents)[bones].tolist()):
+                # Constraints place what carries some of these, such as the swing of a leg that Rigify made.
+                others = np.delete(np.arange(len(pose)), bones)
+                pose[others] = channels.read_pose(ob, stand.order[others])
+                write()
 
 
 def _pins_of(ob: Object, ask: Ask, figure: Figure) -> dict[str, frozenset[str]]:

@@ -195,14 +195,15 @@ class Snap:
         return rows_of(self.goals, sampled, wanted, turns), wanted
 
     def held(self, sampled: Sampled, wanted: Floats) -> set[str]:
-        """Return the names of goals that are not at the positions (1, g, 3) they were moved to."""
+        """Return the names of goals in use that are not at the positions (1, g, 3) they were moved to."""
         found = set()
         gaps = applied(
             np.broadcast_to(inverse(sampled.world)[:, None, :3, :3], (*wanted.shape, 3)),
             sampled.goals[:, :, :3, 3] - wanted,
         )
         for chain in self.chains:
-            for g in (chain.target, chain.pole):
+            pole = chain.pole if chain_of(self.ob.pose.bones[chain.tip]).use_pole else None
+            for g in (chain.target, pole):
                 if g is not None and np.linalg.norm(gaps[0, g]) > NEAR * self.limbs(sampled, chain).length[0]:
                     found.add(self.goals[g].name)
         return found
