@@ -163,6 +163,7 @@ def _dress_trunk(ob: Object, figure: Figure, parts: Sequence[Member]) -> None:
     """Make the hips, the root bone above these and the shoulders controls as they are: the body turns them."""
     if not ob.is_editable:
         return
+    ob.show_in_front = True  # else a skin hides most of them
     legs = [list(part.row) for part in parts if part.region is Region.LEG and not part.is_fore]
     hips, up = {bone for leg in legs if (bone := parent_bone_of(figure, leg)) is not None}, up_of(figure)
     if len(hips) == 1 and up is not None:

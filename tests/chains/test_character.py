@@ -334,6 +334,7 @@ def test_the_hips_and_the_root_become_controls_as_they_are_until_the_last_chain_
     set_up(ob)
     hips = ob.pose.bones["mixamorig:Hips"]
     assert hips.custom_shape is not None
+    assert ob.show_in_front
     assert hips.color.palette == "THEME09"
     assert all(bone.custom_shape for bone in ob.pose.bones if bone.name not in named)
     assert not any(ob.pose.bones[name].constraints for name in named)
