@@ -167,8 +167,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         families.setdefault(item.nodeid.partition("[")[0], []).append(item)
     kept = {item for family in families.values() for item in sampled(family, config)}
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    # The glTF exporter of 4.2 frees memory that is still in use (`CRASHES` in `tools/suite`), so it comes last.
-    items[:] = sorted((item for item in items if item in kept), key=lambda item: "[glb" in item.name)
+    items[:] = [item for item in items if item in kept]
 
 
 @pytest.hookimpl(wrapper=True)
