@@ -92,9 +92,16 @@ def package(pytestconfig: pytest.Config) -> Path:
 @pytest.fixture(scope="session")
 def addon(package: Path) -> Iterator[Addon]:
     """Install the extension into a fresh user folder and enable it."""
+    import bpy
+
+    # Up to 4.2, `bpy.context` belongs to the scene whose `layer_collection` was last read through it, as Rigify does,
+    # and what is set through it is noted there: once another file is open, in memory that was freed.
+    owned = bpy.app.handlers.persistent(lambda *_: bpy.context.layer_collection)
+    bpy.app.handlers.load_post.append(owned)
     blender.install(package)
     yield Addon(blender.PACKAGE, package)
     blender.disable()
+    bpy.app.handlers.load_post.remove(owned)
 
 
 @pytest.fixture
