@@ -187,8 +187,8 @@ def baked(solver: str, _number: int) -> Run:
 More = Callable[[bpy.types.Object], None]
 
 
-def _case(more: More | None = None, aim: float | None = None, **character: object) -> Case:
-    return case(Play(Character(more=more, **character)), aim, OF_THE_FLOOR)
+def _case(more: More | None = None, aim: float | None = None, *, again: bool = False, **character: object) -> Case:
+    return case(Play(Character(more=more, **character), again=again), aim, OF_THE_FLOOR)
 
 
 CASES = {
@@ -200,6 +200,8 @@ CASES = {
     "production-constraint": _case(with_constraint, 3.2),
     "production-child-of": _case(with_child_of, 3.2),
     "production-rigify": case(Play(Rigify()), 4.5, OF_THE_FLOOR),
+    "production-constraint-loop": _case(with_constraint, again=True),
+    "production-rigify-loop": case(Play(Rigify(), again=True), None, OF_THE_FLOOR),
     "production-set": _case(aim=1.2, keyed_limbs=False, others=5000),
     "bake-rigify": Case("s", partial(baked, OURS), partial(baked, BLENDER), aim=0.5),
 }

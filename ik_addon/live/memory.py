@@ -1,4 +1,4 @@
-"""Solved frames, remembered by the numbers that they were computed from, and frames solved before they are played.
+"""Solved frames, remembered by the numbers that they were computed from, and what frames are expected to be.
 
 A stored solution is used only for numbers with the same bits, so results never depend on what is remembered.
 """
@@ -49,7 +49,9 @@ class Memory:
         """Begin with nothing."""
         self._known: dict[bytes, Known] = {}
         self._expected: dict[float, Numbers] = {}
-        """The numbers (1, w) of frames, played or not, if nothing is edited."""
+        """The numbers (1, w) of frames that were foretold, played or not, if nothing is edited."""
+        self._played: dict[float, Numbers] = {}
+        """Those of frames that could not be foretold, when they were played last."""
         self._ahead: set[float] = set()
         """Those of them that were solved ahead."""
         self.is_sure = False
@@ -73,8 +75,8 @@ class Memory:
         self._known[numbers.tobytes()] = known
 
     def expected(self, frame: float) -> Numbers | None:
-        """Return the numbers (1, w) of a frame, if it was foretold."""
-        return self._expected.get(frame)
+        """Return the numbers (1, w) of a frame, if it was foretold, or was played while frames come as expected."""
+        return self._expected.get(frame, self._played.get(frame) if self.is_sure else None)
 
     def is_next(self, frame: float | None) -> bool:
         """Whether a frame follows those that were played last, at their pace."""
@@ -97,10 +99,15 @@ class Memory:
         They are the next ones if the pace is steady, and all of a block that somebody jumps about in.
         """
         expected = self._expected.get(frame)
-        self.is_sure = expected is not None and expected.tobytes() == numbers.tobytes()
+        known = self._played.get(frame) if expected is None else expected
+        self.is_sure = known is not None and known.tobytes() == numbers.tobytes()
         if expected is not None and not self.is_sure:
             self._surprises += 1
             self._expect_nothing()
+        elif expected is None:
+            if len(self._played) * numbers.nbytes > MEMORY:
+                self._played.clear()
+            self._played[frame] = numbers
         last, self._last = self._last, frame
         if last is None or frame == last:
             return ()
@@ -155,5 +162,6 @@ class Memory:
 
     def _expect_nothing(self) -> None:
         self._expected.clear()
+        self._played.clear()
         self._visits.clear()
         self._ahead.clear()

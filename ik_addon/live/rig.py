@@ -356,7 +356,7 @@ class Rig:
         Skins are then deformed once, and simulations see the solved pose. Keys of the bones themselves would overwrite
         it: they are muted in the evaluated copy meanwhile, as long as frames come as expected.
         """
-        if self.state is not State.SOLVED or not self._can_foretell:
+        if self.state is not State.SOLVED or not self._is_played_alike:
             return
         memory = self.view.memory
         # Renders and exports have copies of their own; as a rule they begin with a frame that nobody expects.
@@ -366,7 +366,7 @@ class Rig:
         if self.is_early and memory.expected(frame) is None:
             self._expect(ob, [frame])
         numbers = memory.expected(frame)
-        if numbers is None or not (self.is_early or (is_going_on and self._mute(ob, graphs[0], numbers))):
+        if numbers is None or (self.bones.are_keyed and not (is_going_on and self._mute(ob, graphs[0], numbers))):
             return
         seen = ob.evaluated_get(graphs[0]) if is_going_on and fcurves.have_posed(ob) else None
         self.is_untagged |= seen is not None
@@ -398,10 +398,15 @@ class Rig:
             view.memory.doubt(frame)
 
     @property
+    def _is_played_alike(self) -> bool:
+        """Whether no frame depends on what was solved, so that one may be again what it was when it was played last."""
+        plan = self.plan
+        return not (plan.watch or plan.leaders or plan.asks or plan.asked)
+
+    @property
     def _can_foretell(self) -> bool:
         """Whether F-curves may determine frames, as far as is known."""
-        plan = self.plan
-        return not (self.view.memory.is_surprised or plan.watch or plan.numbers.is_opaque or plan.leaders)
+        return self._is_played_alike and not (self.view.memory.is_surprised or self.plan.numbers.is_opaque)
 
     @property
     def is_early(self) -> bool:
