@@ -400,13 +400,13 @@ class Rig:
     @property
     def _is_played_alike(self) -> bool:
         """Whether no frame depends on what was solved, so that one may be again what it was when it was played last."""
-        plan = self.plan
-        return not (plan.watch or plan.leaders or plan.asks or plan.asked)
+        return not (self.plan.leaders or self.plan.asks or self.plan.asked)
 
     @property
     def _can_foretell(self) -> bool:
         """Whether F-curves may determine frames, as far as is known."""
-        return self._is_played_alike and not (self.view.memory.is_surprised or self.plan.numbers.is_opaque)
+        plan = self.plan
+        return self._is_played_alike and not (self.view.memory.is_surprised or plan.watch or plan.numbers.is_opaque)
 
     @property
     def is_early(self) -> bool:

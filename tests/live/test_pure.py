@@ -12,7 +12,7 @@ import pytest
 from tests import rigs
 from tests.live import scripted
 from tests.live.bodies import KEYED, Body, Edit, apart_from_twin, both, pair, rig, twin
-from tests.live.scripted import ANIMATION, CHILD_OF, DRIVERS, NLA, STRUCTURE
+from tests.live.scripted import ANIMATION, CHILD_OF, DRIVERS, NLA, STRUCTURE, SWITCHED
 from tests.reliability.test_neighbors import Add, handlers
 from tests.renders import Recorder, recorder, render, set_up
 
@@ -41,6 +41,7 @@ BODIES = {
     "constraint": Body(more=scripted.constrained),
     "constraint, no keys": Body(keyed="none", more=scripted.constrained),
     "Child Of": Body(more=scripted.child_of),
+    "switched": Body(more=scripted.switched),
     "prop in a hand": Body(more=scripted.prop_in_hand),
     "prop in a hand, no keys": Body(keyed="none", more=scripted.prop_in_hand),
     "prop in a hand, pushed root": Body(reach="PUSH_ROOT", more=scripted.prop_in_hand),
@@ -58,6 +59,7 @@ EDITS: dict[str, dict[str, Edit]] = {
     "drivers": {**DRIVERS, **ANIMATION},
     "constraint": STRUCTURE,
     "Child Of": {**STRUCTURE, **CHILD_OF},
+    "switched": SWITCHED,
     "prop in a hand": STRUCTURE,
 }
 
