@@ -64,7 +64,7 @@ KINDS = {
 }
 
 
-MAY_CRASH = {"undo"}
+MAY_CRASH = {"undo", "everyday"}
 """Where Blender alone crashes now and then, see "addresses" in docs/lab/reliability: such a case is repeated once."""
 
 
@@ -123,6 +123,7 @@ def watched(name: str, seeds: range) -> list[tuple[int, str]]:
         code = process.wait()
         if done < left.stop and code < 0 and name in MAY_CRASH and seed != repeated:
             done = repeated = seed
+            print(f"{name} {seed} crashed and is repeated", flush=True)
         elif done < left.stop:
             failures.append((seed, "".join(said) + f"The process ended with code {code}.\n"))
             done = seed + 1
