@@ -58,16 +58,13 @@ def test_each_state_of_a_chain_has_a_text(addon: Addon, limb: Limb) -> None:
 
     assert state() == ("RADIOBUT_OFF", "Not solved yet")
     bpy.ops.ik_addon.solve()
+    assert state() == ("RADIOBUT_OFF", "Last solve: Reached"), "who knows what has changed since"
+    rigs.go_live(limb.ob)
     assert state() == ("CHECKMARK", "Reached")
-    limb.target.location = (0.0, 0.0, 9.0)
-    bpy.ops.ik_addon.solve()
+    rigs.change(limb.target, location=(0.0, 0.0, 9.0))
     assert state()[0] == "TRACKER"
     assert state()[1].startswith("Too far by")
-    limb.chain.influence = 0.0
-    assert state() == ("RADIOBUT_OFF", "In FK: Influence is 0")
-    limb.chain.target = None
-    with pytest.raises(RuntimeError):
-        bpy.ops.ik_addon.solve()
+    rigs.change(limb.chain, target=None)
     assert state() == ("ERROR", "No target. Pick an object for the tip to follow")
     limb.chain.enabled = False
     assert state() == ("CHECKBOX_DEHLT", "Off")
@@ -103,7 +100,7 @@ def test_every_place_agrees_on_what_counts_as_reached(addon: Addon, beyond: floa
     status = addon.module("solve").Status
     ob, target = rigs.arm(straight_rest=True)
     target.location = (0.0, 0.0, 2.0 * (1.0 + beyond))
-    bpy.ops.ik_addon.solve()
+    rigs.go_live(ob)
     report = reports.get(ob, "lower")
     assert abs(report.error - beyond) < 1e-6
     assert report.message == ("Reached" if reached else "Too far by <0.1% of its length")
@@ -113,6 +110,26 @@ def test_every_place_agrees_on_what_counts_as_reached(addon: Addon, beyond: floa
     baked = addon.module("bake.bake_report").last(ob)
     assert (baked.missed == 0) == reached
     assert abs(baked.error - beyond) < 1e-6
+
+
+BLENDED = {0.5: "Blended with FK: Influence is 0.5", 0.0: "In FK: Influence is 0"}
+
+
+@pytest.mark.parametrize("influence", BLENDED)
+@pytest.mark.parametrize("distance", [1.0, 9.0], ids=["within reach", "out of reach"])
+def test_no_place_says_that_a_blended_chain_reaches_or_misses(addon: Addon, influence: float, distance: float) -> None:
+    ob, target = rigs.arm()
+    target.location = (0.0, 0.6, distance)
+    ob.pose.bones["lower"].ik_addon.influence = influence
+    rigs.go_live(ob)
+    report, words = addon.report(ob), BLENDED[influence]
+    assert addon.module("ui.panels.chain").state_of(ob.pose.bones["lower"], report) == ("RADIOBUT_OFF", words)
+    assert [status for status, _bones in addon.module("live.reports").standing(ob, ["lower"])] == [None]
+    assert addon.module("ui.operators.solve").verdict({"lower": report}) == ("INFO", f"'lower': {words}")
+    addon.module("bake").bake(bpy.context, ob, ["lower"], [1, 2, 3])
+    baked = addon.module("bake.bake_report").last(ob)
+    assert (baked.missed, baked.error, baked.blended) == (0, 0.0, 3)
+    assert "All targets were reached where Influence is 1" in baked.message
 
 
 def test_motion_paths_of_live_bones_get_a_remark_until_baked(addon: Addon) -> None:
@@ -187,10 +204,11 @@ def test_a_row_says_what_its_chain_follows_or_fk(addon: Addon, limb: Limb, monke
 
 def test_the_state_of_a_chain_has_shorter_texts(addon: Addon, limb: Limb) -> None:
     limb.lower.use_ik_limit_x, limb.lower.ik_min_x, limb.lower.ik_max_x = True, -0.1, 0.1
+    rigs.go_live(limb.ob)
 
     def line(*location: float) -> list[str]:
         limb.target.location = location
-        bpy.ops.ik_addon.solve()
+        bpy.context.view_layer.update()
         return list(addon.module("ui.panels.chain").texts_of(limb.lower, addon.report(limb.ob)))
 
     assert line(0.0, 0.0, 9.0)[-1] == "342%"
@@ -200,6 +218,9 @@ def test_the_state_of_a_chain_has_shorter_texts(addon: Addon, limb: Limb) -> Non
     assert held[-1].endswith("%")
     assert len(held[-1]) <= 5
     assert line(0.0, 0.0, 1.99)[-1] == "Reached"
+    rigs.change(limb.target, location=(0.0, 0.0, 1.98))
+    with addon.module("live.registry").paused(limb.ob):
+        assert line(0.0, 0.0, 1.0)[1:] == ["48% missed", "48%"], "another add-on moved it"
 
 
 PERCENT = {0.0: "0%", 1e-7: "<0.1%", 0.00099: "<0.1%", 0.013: "1.3%", 0.128: "13%", 4.0: "400%", 1e9: ">1000%"}

@@ -53,17 +53,18 @@ class IK_ADDON_OT_solve(ChainsOperator):
 def verdict(results: dict[str, reports.Report | None]) -> tuple[Literal["INFO", "WARNING", "ERROR"], str]:
     """Return level and text of an operator's report, given the reports on solved chains by their tip bones."""
     known = {tip: report for tip, report in results.items() if report is not None}
-    reached = sum(report.reached for report in known.values())
-    remarks = [f"'{tip}': {report.message}" for tip, report in known.items() if not report.reached]
+    judged = [report for report in known.values() if not report.is_blended]
+    reached = sum(report.reached for report in judged)
+    remarks = [f"'{tip}': {report.message}" for tip, report in known.items() if report.is_blended or not report.reached]
     remarks += [f"'{tip}': {remark}" for tip, report in known.items() for remark in report.remarks]
     if all(report.failed for report in known.values()):
         return "ERROR", ". ".join([say("Nothing was solved"), *remarks])
-    if reached == len(known):
-        summary = [count(reached, "1 chain reached", "{count} chains reached")]
+    if reached == len(judged):
+        summary = [count(reached, "1 chain reached", "{count} chains reached")] if judged else []
     else:
-        some = say("{reached} of {count} chains reached", reached=reached, count=len(known))
-        summary = [some] if len(known) > 1 else []
-    return "INFO" if reached == len(known) else "WARNING", ". ".join([*summary, *remarks])
+        some = say("{reached} of {count} chains reached", reached=reached, count=len(judged))
+        summary = [some] if len(judged) > 1 else []
+    return "INFO" if reached == len(judged) else "WARNING", ". ".join([*summary, *remarks])
 
 
 class IK_ADDON_OT_restore_pose(ChainsOperator):
