@@ -299,6 +299,15 @@ def test_without_chains_the_tab_shows_how_to_begin(figure: bpy.types.Object) -> 
     assert size(every_fold=False) == (rows, controls), "Limits is folded, with limits or without"
 
 
+def test_the_way_to_convert_constraints_is_shown_once(figure: bpy.types.Object) -> None:
+    arm = figure.pose.bones["mixamorig:LeftForeArm"]
+    rigs.constrain(arm, "IK", target=rigs.empty("Target"), chain_count=2)
+    bpy.ops.ik_addon.character_setup()
+    texts = drawn(TAB, f"{TAB}_character")
+    assert "constraints. Convert IK Constraints turns" in " ".join(texts), "a remark"
+    assert texts.count("Convert IK") == 1, "a button"
+
+
 def test_with_an_arm_the_tab_shows_what_everybody_needs(figure: bpy.types.Object) -> None:
     assert bpy.ops.ik_addon.chain_add() == {"FINISHED"}
     rows, controls = size(every_fold=False)
