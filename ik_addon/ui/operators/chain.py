@@ -22,7 +22,17 @@ from ...live import registry
 from ...rig.plan.chain import bending_bones, bending_end, chain_bones, chain_with, reach_of, tips, turning_end
 from ...targets import snap
 from ...targets.movable import why_lacking
-from .active import ArmatureOperator, ChainOperator, InternalStep, active_bone, armature, asked, given, obstacle
+from .active import (
+    ArmatureOperator,
+    ChainedOperator,
+    ChainOperator,
+    InternalStep,
+    active_bone,
+    armature,
+    asked,
+    given,
+    obstacle,
+)
 from .progress import FrameRange
 
 
@@ -141,10 +151,8 @@ def is_picked(ob: Object) -> bool:
     return is_body or next(limbs.tops(figure), None) is None
 
 
-class IK_ADDON_OT_chain_remove(ChainOperator):
-    """Remove the chain of the active bone and return its bones to their FK pose."""
-
-    bl_label = "Remove Chain"
+class _RemovingOperator(ArmatureOperator):
+    """Base of operators that remove chains."""
 
     remove_targets: BoolProperty(
         name="Remove Targets",
@@ -152,13 +160,33 @@ class IK_ADDON_OT_chain_remove(ChainOperator):
         default=True,
     )
 
-    def perform_on_chain(self, context: Context, tip: PoseBone) -> set[str]:
-        """Remove the chain."""
-        kept = removal.remove_chain(context, tip, self.remove_targets)
-        message = say("Removed the chain on '{tip}'", tip=tip.name)
+    def remove(self, context: Context, own: list[PoseBone], message: str) -> set[str]:
+        """Remove the chains on tip bones, and say so."""
+        kept = removal.remove_chains(context, own, self.remove_targets)
         if kept:
             message += ". " + say("Kept what is animated or used elsewhere: {names}", names=quoted(kept))
         return self.done(message)
+
+
+class IK_ADDON_OT_chain_remove(_RemovingOperator, ChainOperator):
+    """Remove the chain of the active bone and return its bones to their FK pose."""
+
+    bl_label = "Remove Chain"
+
+    def perform_on_chain(self, context: Context, tip: PoseBone) -> set[str]:
+        """Remove the chain."""
+        return self.remove(context, [tip], say("Removed the chain on '{tip}'", tip=tip.name))
+
+
+class IK_ADDON_OT_chains_remove(_RemovingOperator, ChainedOperator):
+    """Remove all chains of the armature and return its bones to their FK pose."""
+
+    bl_label = "Remove All Chains"
+
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
+        """Remove the chains."""
+        own = tips(ob)
+        return self.remove(context, own, count(len(own), "Removed 1 chain", "Removed {count} chains"))
 
 
 def turn_end(context: Context, tip: PoseBone, frames: list[int] | None = None) -> tuple[str, list[str]]:
