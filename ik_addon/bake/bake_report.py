@@ -29,6 +29,8 @@ class ChainReport:
     error: float
     """Largest distance from its tip to the target, in chain lengths; the next one is the mean over the frames."""
     mean_error: float
+    name: str
+    """What the list of chains and the message call it."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ class BakeReport(Report):
         for chain in missing[:NAMED]:
             missed = say(
                 "'{chain}' missed its target on {frames}, by up to {error} of its length",
-                chain=chain.chain,
+                chain=chain.name,
                 frames=count_of_frames(chain.missed),
                 error=percent(chain.error),
             )

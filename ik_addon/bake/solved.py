@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -132,8 +132,18 @@ class Solved:
         gaps = np.maximum(np.linalg.norm(heads, axis=1), np.linalg.norm(tails, axis=1))
         return float((gaps / self._lengths).max()), largest_turn(_directions(a), _directions(b))
 
-    def report(self, frames: Sequence[int], action: str, position: float, angle: float) -> BakeReport:
-        """Return the report on the bake, with the largest differences in `position` and `angle`."""
+    def report(
+        self, frames: Sequence[int], action: str, found: tuple[float, float], limbs: Mapping[str, str]
+    ) -> BakeReport:
+        """Return the report on the bake.
+
+        Args:
+            frames: the keyed frames.
+            action: the name of the action that holds the keys.
+            found: the largest differences in position and angle, see `difference`.
+            limbs: names of chains by their tip bones, as far as these have any.
+        """
+        position, angle = found
         blended = self._blended & (self._status != Status.INVALID)
         missed = ~(has_reached(self._status, self.errors) | blended)
         names = list(self.baked)
@@ -153,7 +163,13 @@ class Solved:
             error=float(largest.max(initial=0.0)),
             mean_error=float(sums.sum() / max(counts.sum(), 1)),
             each=tuple(
-                ChainReport(name, int(missed[:, c].sum()), float(largest[c]), float(sums[c] / max(counts[c], 1)))
+                ChainReport(
+                    name,
+                    int(missed[:, c].sum()),
+                    float(largest[c]),
+                    float(sums[c] / max(counts[c], 1)),
+                    limbs.get(name, name),
+                )
                 for c, name in enumerate(names)
             ),
             limited=tuple(

@@ -12,7 +12,7 @@ from tests import rigs, rigs_named
 from tests.conftest import Addon
 from tests.faults import Limb
 from tests.panels import Layout, Panel, drawn, sidebar
-from tests.reliability.states import activate, add
+from tests.reliability.states import activate, add, said
 from tests.rigs_named import RIGS
 
 __all__ = ["sidebar"]
@@ -316,6 +316,19 @@ def test_with_an_arm_the_tab_shows_what_everybody_needs(figure: bpy.types.Object
     assert size(every_fold=True)[0] <= 60
     figure.pose.bones["mixamorig:LeftForeArm"].ik_addon.pole = None
     assert size(every_fold=False) == (rows, controls + 1), "beside the object, a bone of the armature"
+
+
+def test_messages_name_a_chain_as_the_list_does(
+    figure: bpy.types.Object, addon: Addon, capfd: pytest.CaptureFixture[str]
+) -> None:
+    bpy.ops.ik_addon.chain_add(controls="EMPTIES")
+    assert "the chain on 'Left Arm'" in said(capfd, bpy.ops.ik_addon.flip_bend)
+    rigs.change(figure.pose.bones["mixamorig:LeftForeArm"].ik_addon.target, location=(9.0, 0.0, 0.0))
+    assert "'Left Arm': Too far" in said(capfd, bpy.ops.ik_addon.solve)
+    bpy.ops.ik_addon.bake(frame_range="CUSTOM", frame_start=1, frame_end=2)
+    baked = addon.module("bake.bake_report").last(figure)
+    assert "'Left Arm' missed its target on 2 frames" in baked.message
+    assert baked.each[0].chain == "mixamorig:LeftForeArm", "for scripts"
 
 
 def test_the_tab_names_its_armature_where_several_are_posed(figure: bpy.types.Object) -> None:
