@@ -29,6 +29,8 @@ class ChainReport:
     error: float
     """Largest distance from its tip to the target, in chain lengths; the next one is the mean over the frames."""
     mean_error: float
+    name: str
+    """What the list of chains and the message call it."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,8 @@ class BakeReport(Report):
     """The value of `turn` in the live solution, if Smooth baked another one; None if not."""
     keys: KeyReport | None = None
     """The result of reducing keys; None if they were not reduced."""
+    blended: int = 0
+    """Number of frames on which a chain is blended with FK, and so neither reaches nor misses its target."""
 
     @property
     def plays_alike(self) -> bool:
@@ -132,13 +136,15 @@ class BakeReport(Report):
             frames=count_of_frames(self.frames),
             action=self.action,
         )
-        if not self.missed:
+        if not self.missed and self.blended:
+            yield say("All targets were reached where Influence is 1")
+        elif not self.missed:
             yield say("All targets were reached")
         missing = [chain for chain in sorted(self.each, key=lambda chain: -chain.missed) if chain.missed]
         for chain in missing[:NAMED]:
             missed = say(
                 "'{chain}' missed its target on {frames}, by up to {error} of its length",
-                chain=chain.chain,
+                chain=chain.name,
                 frames=count_of_frames(chain.missed),
                 error=percent(chain.error),
             )

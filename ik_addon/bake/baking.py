@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 from bpy.types import Context, Object
 
+from ..chains.joint_names import names_by_tip
 from ..core import channels, fk_store, keyframes
 from ..core.channels import Row
 from ..core.settings import chain_of, object_of
@@ -112,7 +113,7 @@ def bake_stepwise(
                 if found is not None:
                     undo.callback(keys.pop_all().close)
             foretold = False  # frames that are stepped through need no proof
-        report = solved.report(sequence.numbers, ob.animation_data.action.name, *found)
+        report = solved.report(sequence.numbers, ob.animation_data.action.name, found, names_by_tip(ob))
         if reduce and len(frames) > 1:
             reducer = KeyReducer(view_layer, ob, keyed, frames)
             report = replace(report, keys=(yield from part(reducer.reduce(reduce, floor), whole, 1.0)))

@@ -260,6 +260,7 @@ class Frames:
             solved.note_live(posed, self.numbers)
             posed = pose(ob, plan, fk, smooth=self.smooth)
         solved.put(start, fk.channels, posed, plan)
+        solved.note_blended(start, plan, fk.goals.influence)
 
 
 def at_frame(view_layer: ViewLayer, frame: float) -> Depsgraph:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -51,6 +51,7 @@ class Solved:
         self._status = np.full((frames, len(baked)), Status.INVALID, dtype=np.int8)
         self.errors = np.full((frames, len(baked)), np.nan)
         """(F, C) distance of each chain from its target, in chain lengths; NaN where it can't be solved."""
+        self._blended = np.zeros((frames, len(baked)), dtype=bool)
         self._at_limit = np.zeros(len(plan.live), dtype=np.int64)
         self._live_turn: float | None = None
         self._channels = np.empty((frames, len(self.rows), WIDTH), dtype=np.float32)
@@ -71,6 +72,12 @@ class Solved:
         self._status[batch, own_chains] = posed.outcomes.status[:, solved]
         self.errors[batch, own_chains] = posed.outcomes.error[:, solved]
         self._at_limit += posed.outcomes.at_limit.sum(axis=0)
+
+    def note_blended(self, start: int, plan: Plan, influence: Floats) -> None:
+        """Take the influence (b, C) of a plan's chains on a batch that begins at `start`: below 1, no target counts."""
+        for c, chain in enumerate(plan.chains):
+            if chain.tip in self.baked:
+                self._blended[start : start + len(influence), self.baked.index(chain.tip)] = influence[:, c] < 1.0
 
     def note_live(self, posed: Posed, frames: Sequence[int]) -> None:
         """Remember how fast joints turn in the live solution of all frames, when another one is baked."""
@@ -125,11 +132,22 @@ class Solved:
         gaps = np.maximum(np.linalg.norm(heads, axis=1), np.linalg.norm(tails, axis=1))
         return float((gaps / self._lengths).max()), largest_turn(_directions(a), _directions(b))
 
-    def report(self, frames: Sequence[int], action: str, position: float, angle: float) -> BakeReport:
-        """Return the report on the bake, with the largest differences in `position` and `angle`."""
-        missed = ~has_reached(self._status, self.errors)
+    def report(
+        self, frames: Sequence[int], action: str, found: tuple[float, float], limbs: Mapping[str, str]
+    ) -> BakeReport:
+        """Return the report on the bake.
+
+        Args:
+            frames: the keyed frames.
+            action: the name of the action that holds the keys.
+            found: the largest differences in position and angle, see `difference`.
+            limbs: names of chains by their tip bones, as far as these have any.
+        """
+        position, angle = found
+        blended = self._blended & (self._status != Status.INVALID)
+        missed = ~(has_reached(self._status, self.errors) | blended)
         names = list(self.baked)
-        solved = np.isfinite(self.errors)
+        solved = np.isfinite(self.errors) & ~blended
         counts = solved.sum(axis=0)
         sums = np.where(solved, self.errors, 0.0).sum(axis=0)
         largest = np.where(solved, self.errors, 0.0).max(axis=0, initial=0.0)
@@ -141,10 +159,17 @@ class Solved:
             frames=len(frames),
             action=action,
             missed=int(missed.any(axis=1).sum()),
+            blended=int(blended.any(axis=1).sum()),
             error=float(largest.max(initial=0.0)),
             mean_error=float(sums.sum() / max(counts.sum(), 1)),
             each=tuple(
-                ChainReport(name, int(missed[:, c].sum()), float(largest[c]), float(sums[c] / max(counts[c], 1)))
+                ChainReport(
+                    name,
+                    int(missed[:, c].sum()),
+                    float(largest[c]),
+                    float(sums[c] / max(counts[c], 1)),
+                    limbs.get(name, name),
+                )
                 for c, name in enumerate(names)
             ),
             limited=tuple(

@@ -45,7 +45,7 @@ ANIMATED = marked(
     "These parts are animated. Press Targets to Pose (Range) to transfer their animation to the targets: {parts}"
 )
 WITH_CONSTRAINTS = marked("These parts have IK constraints. Convert IK Constraints turns them into chains: {parts}")
-"""Remarks for which the panel has buttons."""
+"""Remarks for which the panels have buttons."""
 WIDENED = marked("The animation widened the human limits of these joints: {names}")
 REMOVED = marked("The animation goes far beyond human limits, so these joints got none: {names}")
 

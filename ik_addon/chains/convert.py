@@ -326,7 +326,7 @@ def _take_back(context: Context, ob: Object, owners: list[PoseBone]) -> None:
     for owner, tip in zip(owners, tips, strict=True):
         conversion.drop_animation(ob, tip)
         if chain_of(tip).is_chain:
-            removal.remove_chain(context, tip, remove_goals=False)
+            removal.remove_chains(context, [tip], remove_goals=False)
         conversion.give_end_rotation_back(ob, owner[CONVERTED])
         del owner[CONVERTED]
     if not live_before:

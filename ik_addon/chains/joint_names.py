@@ -96,3 +96,8 @@ def names_by_tip(ob: Object) -> dict[str, str]:
     found = {figure.names[member.row[-1]]: say(member.label) for member in find_members(figure)}
     often = Counter(found.values())
     return {tip: name for tip, name in found.items() if often[name] == 1}
+
+
+def chain_name(tip: PoseBone) -> str:
+    """Return what the list and messages call a chain, given its tip bone: its limb if it has a name, or this bone."""
+    return names_by_tip(tip.id_data).get(tip.name, tip.name)

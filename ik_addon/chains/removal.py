@@ -1,6 +1,6 @@
-"""Remove a chain from a bone, with the targets made for it, and restore the FK pose."""
+"""Remove chains from bones, with the targets made for them, and restore the FK pose."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from bpy.types import Context, Object, PoseBone, ViewLayer
@@ -15,27 +15,27 @@ from ..rig.read import fcurves
 from . import make_controls
 
 
-def remove_chain(context: Context, tip: PoseBone, remove_goals: bool) -> list[str]:
-    """Remove the chain from `tip` and put its bones back into their FK pose.
+def remove_chains(context: Context, own: Sequence[PoseBone], remove_goals: bool) -> list[str]:
+    """Remove chains of an armature and put their bones back into their FK pose.
 
-    The target and the pole are deleted if Add Chain made them and nothing else needs them: no other chains,
-    constraints, children or keyframes.
+    Targets and poles are deleted if Add Chain made them and nothing else needs them: no other chains, constraints,
+    children or keyframes.
 
     Args:
         context: for the view layer.
-        tip: the tip bone of the chain.
-        remove_goals: also delete target and pole.
+        own: the tip bones of the chains.
+        remove_goals: also delete targets and poles.
 
     Returns:
         The names of empties and control bones that Add Chain made but that are kept because they are in use.
     """
-    ob = tip.id_data
-    chain = chain_of(tip)
-    goals = [goal for goal in dict.fromkeys(goals_of(tip)) if goal.is_made]
+    ob = own[0].id_data
+    goals = dict.fromkeys(goal for tip in own for goal in goals_of(tip) if goal.is_made)
     solved = fk_store.stored_bones(ob)
-    chain.is_chain = False
-    reset(chain)
-    reports.clear(ob, [tip.name])
+    for tip in own:
+        chain_of(tip).is_chain = False
+        reset(chain_of(tip))
+    reports.clear(ob, [tip.name for tip in own])
     # Live releases the bones now, so that everything is one undo step.
     context.view_layer.update()
     if not object_of(ob).live:
@@ -44,9 +44,10 @@ def remove_chain(context: Context, tip: PoseBone, remove_goals: bool) -> list[st
         make_controls.undress(ob)
     if not remove_goals:
         return []
-    kept = [goal for goal in goals if make_controls.is_needed(goal)]
-    make_controls.delete(context, [goal for goal in goals if goal not in kept])
-    return sorted(goal.name for goal in kept)
+    while unused := [goal for goal in goals if not make_controls.is_needed(goal)]:  # then what carried these is, too
+        make_controls.delete(context, unused)
+        goals = dict.fromkeys(goal for goal in goals if goal not in unused)
+    return sorted(goal.name for goal in goals)
 
 
 def restore_pose(ob: Object, view_layer: ViewLayer, only: list[PoseBone] | None = None) -> int:

@@ -58,6 +58,14 @@ class Report:
     status: Status = Status.INVALID
     at_limit: tuple[str, ...] = ()
     """Names of the bones at a limit, root first."""
+    influence: float = 1.0
+    """The share of the solution in the pose; below 1, all of the above is of the solution, and only `message` of the
+    pose."""
+
+    @property
+    def is_blended(self) -> bool:
+        """Whether the FK pose is blended in, so that the tip is not where it was solved for."""
+        return self.influence < 1.0
 
 
 Source = Callable[[Object], tuple[Sample, Posed]]
@@ -122,11 +130,9 @@ class Standing(NamedTuple):
     """The result of the last solve of a chain, as a user sees it."""
 
     status: Status | None
-    """None if it was not solved."""
+    """None if it was not solved, or is blended with FK."""
     at_limit: tuple[str, ...]
     """Names of its bones at a limit."""
-    is_whole: bool
-    """Whether the solution is shown in full, at an influence of 1."""
 
 
 def standing(ob: Object, tips: Iterable[str]) -> Iterator[Standing]:
@@ -142,19 +148,21 @@ def standing(ob: Object, tips: Iterable[str]) -> Iterator[Standing]:
         outcomes = posed.outcomes
         if not outcomes.at_limit.any():
             there = has_reached(outcomes.status[0], outcomes.error[0])
-            status = np.where(there, Status.REACHED, outcomes.status[0]).tolist()
-            whole = (frame.goals.influence[0] == 1.0).tolist()
-            quick = [Standing(STATUSES[code], (), full) for code, full in zip(status, whole, strict=True)]
+            status = np.where(there, Status.REACHED, outcomes.status[0])
+            known = ((frame.goals.influence[0] == 1.0) | (status == Status.INVALID)).tolist()
+            quick = [
+                Standing(STATUSES[code] if is_known else None, ())
+                for code, is_known in zip(status.tolist(), known, strict=True)
+            ]
     for tip in tips:
         if quick and tip not in own.known and tip in own.index:
             yield quick[own.index[tip]]
             continue
         found = _get(ob, tip)
-        if found is None:
-            yield Standing(None, (), False)
+        if found is None or found.is_blended:
+            yield Standing(None, ())
         else:
-            whole = chain_of(ob.pose.bones[tip]).influence == 1.0
-            yield Standing(Status.REACHED if found.reached else found.status, found.at_limit, whole)
+            yield Standing(Status.REACHED if found.reached else found.status, found.at_limit)
 
 
 def put(ob: Object, tip: str, report: Report | None) -> None:
@@ -231,25 +239,33 @@ def of_chain(ob: Object, plan: Plan, frame: Sample, posed: Posed, index: int) ->
         Status.NOT_CONVERGED: missed,
         Status.LIMITED: say("{error} short (limits or other chains)", error=percent(error)),
     }
-    shown = _shown(ob, plan, chain) if reached and frame.goals.influence[0, index] == 1.0 else None
+    influence = float(frame.goals.influence[0, index])
+    shown = _shown(ob, plan, chain) if reached and influence == 1.0 else None
     off = 0.0 if shown is None else _off_as_shown(*shown, plan, chain)
     if off > max(NEAR, float(frame.goals.tolerance[0, index])):
         text = say("Off by {error} of its length: something else moves its bones or its target", error=percent(off))
-        return Report(reached=False, failed=False, message=text, error=off, iterations=used, remarks=chain.remarks)
+        status = Status.NOT_CONVERGED
+        return Report(False, False, text, error=off, iterations=used, remarks=chain.remarks, status=status)
     away = _turned_away(plan, frame, posed, index, shown)
     if reached and away > TURNED_AWAY:
         there = say("Reached, but turned {angle}° away (limits or other chains)", angle=f"{math.degrees(away):.0f}")
     else:
         there = say("Reached")
+    message = there if reached else words[status]
+    if influence < 1.0:
+        message = say("Blended with FK: Influence is {influence}", influence=f"{influence:.3g}")
+    if not influence:
+        message = say("In FK: Influence is 0")
     return Report(
         reached=reached,
         failed=False,
-        message=there if reached else words[status],
+        message=message,
         error=error,
         iterations=used,
         remarks=chain.remarks,
         status=status,
         at_limit=tuple(plan.skeleton.names[bone] for bone in chain.posed if outcomes.at_limit[0, plan.rows[bone]]),
+        influence=influence,
     )
 
 

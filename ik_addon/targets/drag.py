@@ -11,6 +11,7 @@ from bpy.types import Context, Object, PoseBone
 from mathutils import Matrix, Quaternion, Vector
 
 from ..bake.restore import PoseSnapshot
+from ..chains.joint_names import chain_name
 from ..core.channels import FIELDS, rotation_field, turned, with_rotation
 from ..core.goals import Goal
 from ..core.settings import chain_of, goal_of, is_tip, object_of
@@ -88,7 +89,7 @@ class Drag:
     def done(self) -> str:
         """The report at the end of the drag."""
         report = reports.get(self.ob, self.tip)
-        return "" if report is None else f"'{self.tip}': {report.message}"
+        return "" if report is None else f"'{chain_name(self.ob.pose.bones[self.tip])}': {report.message}"
 
     def finish(self, context: Context) -> list[str]:
         """End the drag, and key the goal if auto keying is on.

@@ -18,6 +18,7 @@ from .. import bake
 from ..bake import BakeReport
 from ..bake.restore import Edits
 from ..bake.selection import time_scale
+from ..chains.joint_names import chain_name
 from ..core import channels, compat, fk_keys, keyframes
 from ..core.channels import FIELDS, Row
 from ..core.keyframes import key_step
@@ -187,7 +188,7 @@ def apply_here(context: Context, ob: Object, tips: Sequence[PoseBone]) -> Applie
         try:
             check(ob, tip, context.view_layer)
         except UserError as error:
-            raise UserError("The chain on '{tip}' can't be solved. {error}", tip=tip.name, error=error) from None
+            raise UserError("The chain on '{tip}' can't be solved. {error}", tip=chain_name(tip), error=error) from None
     if not object_of(ob).live:
         solving.solve_now(ob, context.evaluated_depsgraph_get(), names)
         context.view_layer.update()
@@ -196,7 +197,9 @@ def apply_here(context: Context, ob: Object, tips: Sequence[PoseBone]) -> Applie
         if report is None or report.failed:
             raise UserError(
                 say(
-                    "The chain on '{name}' was not solved. {why}", name=name, why=report.message if report else ""
+                    "The chain on '{name}' was not solved. {why}",
+                    name=chain_name(ob.pose.bones[name]),
+                    why=report.message if report else "",
                 ).strip()
             )
     solved = channels.read(ob, indices)

@@ -12,6 +12,7 @@ from ..bake.selection import check_armature, time_scale
 from ..chains import removal
 from ..chains.current_pose import read_poses, shifts
 from ..chains.end_bone import waiting
+from ..chains.joint_names import chain_name
 from ..chains.profile import exceeded
 from ..core import channels, fk_store, keyframes
 from ..core.report import percent
@@ -96,7 +97,7 @@ def snap_here(
         say(
             "Solving moves the chain on '{tip}' by {distance} of its length anyway, because of its pole, "
             "softness, limits or another chain",
-            tip=tip,
+            tip=chain_name(ob.pose.bones[tip]),
             distance=percent(distance),
         )
         for tip, distance in moved.items()
@@ -187,7 +188,7 @@ def key_range(
             "On frame {frame}, the chain on '{tip}' is {distance} of its length away from the record, because of its "
             "limits, softness or pole",
             frame=frames[int(own.argmax())],
-            tip=tip,
+            tip=chain_name(ob.pose.bones[tip]),
             distance=percent(float(own.max())),
         )
         for tip, own in away.items()

@@ -36,6 +36,7 @@ ENTRIES: tuple[dict[str, bpy.stub_internal.rna_enums.IconItems], ...] = (
         "ik_addon.character_setup": "OUTLINER_OB_ARMATURE",
         "ik_addon.mirror_chain": "MOD_MIRROR",
         "ik_addon.chain_remove": "REMOVE",
+        "ik_addon.chains_remove": "X",
     },
     {
         "ik_addon.drag_target": "VIEW_PAN",

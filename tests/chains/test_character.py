@@ -269,6 +269,15 @@ def test_only_the_chosen_parts_are_set_up() -> None:
     assert rigs.held(ob) == []
 
 
+def test_all_chains_are_removed_at_once_with_all_that_was_made_for_them() -> None:
+    ob = rigs_named.build(RIGS["Mixamo"])
+    before = {bone.name: bone.matrix_basis.copy() for bone in ob.pose.bones}
+    bpy.ops.ik_addon.character_setup(arms="CHEST")
+    bpy.ops.ik_addon.chains_remove()
+    assert {bone.name: bone.matrix_basis for bone in ob.pose.bones} == before
+    assert not any(bone.ik_addon.is_chain or bone.custom_shape for bone in ob.pose.bones)
+
+
 def test_missing_parts_are_reported_and_shown_while_the_chains_exist(
     capfd: pytest.CaptureFixture[str], addon: Addon
 ) -> None:

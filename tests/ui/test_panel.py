@@ -12,7 +12,7 @@ from tests import rigs, rigs_named
 from tests.conftest import Addon
 from tests.faults import Limb
 from tests.panels import Layout, Panel, drawn, sidebar
-from tests.reliability.states import activate, add
+from tests.reliability.states import activate, add, said
 from tests.rigs_named import RIGS
 
 __all__ = ["sidebar"]
@@ -58,16 +58,13 @@ def test_each_state_of_a_chain_has_a_text(addon: Addon, limb: Limb) -> None:
 
     assert state() == ("RADIOBUT_OFF", "Not solved yet")
     bpy.ops.ik_addon.solve()
+    assert state() == ("RADIOBUT_OFF", "Last solve: Reached"), "who knows what has changed since"
+    rigs.go_live(limb.ob)
     assert state() == ("CHECKMARK", "Reached")
-    limb.target.location = (0.0, 0.0, 9.0)
-    bpy.ops.ik_addon.solve()
+    rigs.change(limb.target, location=(0.0, 0.0, 9.0))
     assert state()[0] == "TRACKER"
     assert state()[1].startswith("Too far by")
-    limb.chain.influence = 0.0
-    assert state() == ("RADIOBUT_OFF", "In FK: Influence is 0")
-    limb.chain.target = None
-    with pytest.raises(RuntimeError):
-        bpy.ops.ik_addon.solve()
+    rigs.change(limb.chain, target=None)
     assert state() == ("ERROR", "No target. Pick an object for the tip to follow")
     limb.chain.enabled = False
     assert state() == ("CHECKBOX_DEHLT", "Off")
@@ -103,7 +100,7 @@ def test_every_place_agrees_on_what_counts_as_reached(addon: Addon, beyond: floa
     status = addon.module("solve").Status
     ob, target = rigs.arm(straight_rest=True)
     target.location = (0.0, 0.0, 2.0 * (1.0 + beyond))
-    bpy.ops.ik_addon.solve()
+    rigs.go_live(ob)
     report = reports.get(ob, "lower")
     assert abs(report.error - beyond) < 1e-6
     assert report.message == ("Reached" if reached else "Too far by <0.1% of its length")
@@ -113,6 +110,22 @@ def test_every_place_agrees_on_what_counts_as_reached(addon: Addon, beyond: floa
     baked = addon.module("bake.bake_report").last(ob)
     assert (baked.missed == 0) == reached
     assert abs(baked.error - beyond) < 1e-6
+
+
+BLENDED = {0.5: "Blended with FK: Influence is 0.5", 0.0: "In FK: Influence is 0"}
+
+
+@pytest.mark.parametrize("influence", BLENDED)
+def test_no_place_says_that_a_blended_chain_reaches_or_misses(addon: Addon, influence: float) -> None:
+    ob, target = rigs.arm()
+    target.location, ob.pose.bones["lower"].ik_addon.influence = (0.0, 0.6, 9.0), influence
+    rigs.go_live(ob)
+    report, words = addon.report(ob), BLENDED[influence]
+    assert addon.module("ui.panels.chain").state_of(ob.pose.bones["lower"], report) == ("RADIOBUT_OFF", words)
+    assert [status for status, _bones in addon.module("live.reports").standing(ob, ["lower"])] == [None]
+    assert addon.module("ui.operators.solve").verdict({"lower": report}) == ("INFO", f"'lower': {words}")
+    baked = addon.module("bake").bake(bpy.context, ob, ["lower"], [1, 2, 3])
+    assert (baked.missed, baked.error, baked.blended) == (0, 0.0, 3)
 
 
 def test_motion_paths_of_live_bones_get_a_remark_until_baked(addon: Addon) -> None:
@@ -187,10 +200,11 @@ def test_a_row_says_what_its_chain_follows_or_fk(addon: Addon, limb: Limb, monke
 
 def test_the_state_of_a_chain_has_shorter_texts(addon: Addon, limb: Limb) -> None:
     limb.lower.use_ik_limit_x, limb.lower.ik_min_x, limb.lower.ik_max_x = True, -0.1, 0.1
+    rigs.go_live(limb.ob)
 
     def line(*location: float) -> list[str]:
         limb.target.location = location
-        bpy.ops.ik_addon.solve()
+        bpy.context.view_layer.update()
         return list(addon.module("ui.panels.chain").texts_of(limb.lower, addon.report(limb.ob)))
 
     assert line(0.0, 0.0, 9.0)[-1] == "342%"
@@ -200,6 +214,9 @@ def test_the_state_of_a_chain_has_shorter_texts(addon: Addon, limb: Limb) -> Non
     assert held[-1].endswith("%")
     assert len(held[-1]) <= 5
     assert line(0.0, 0.0, 1.99)[-1] == "Reached"
+    rigs.change(limb.target, location=(0.0, 0.0, 1.98))
+    with addon.module("live.registry").paused(limb.ob):
+        assert line(0.0, 0.0, 1.0)[1:] == ["48% missed", "48%"], "another add-on moved it"
 
 
 PERCENT = {0.0: "0%", 1e-7: "<0.1%", 0.00099: "<0.1%", 0.013: "1.3%", 0.128: "13%", 4.0: "400%", 1e9: ">1000%"}
@@ -286,6 +303,11 @@ def test_with_an_arm_the_tab_shows_what_everybody_needs(figure: bpy.types.Object
     assert size(every_fold=True)[0] <= 60
     figure.pose.bones["mixamorig:LeftForeArm"].ik_addon.pole = None
     assert size(every_fold=False) == (rows, controls + 1), "beside the object, a bone of the armature"
+
+
+def test_messages_name_a_chain_as_the_list_does(figure: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
+    bpy.ops.ik_addon.chain_add()
+    assert "the chain on 'Left Arm'" in said(capfd, bpy.ops.ik_addon.flip_bend)
 
 
 def test_the_tab_names_its_armature_where_several_are_posed(figure: bpy.types.Object) -> None:

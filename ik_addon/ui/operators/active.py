@@ -48,6 +48,8 @@ def obstacle(context: Context) -> str:
         return say(
             "'{object}' has no pose until it is shown for the first time. Enable it in viewports", object=ob.name
         )
+    if not ob.pose.bones:
+        return say("'{object}' has no bones. Add them in Edit Mode", object=ob.name)
     return why_closed(ob)
 
 

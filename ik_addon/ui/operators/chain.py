@@ -11,18 +11,29 @@ from ...anatomy import chain_ends, limbs
 from ...anatomy.figure import Figure
 from ...anatomy.parts import Part
 from ...chains import bend_side, end_bone, new_chain, removal
+from ...chains.joint_names import chain_name
 from ...chains.make_controls import Controls
 from ...core import compat
 from ...core.constraints import steered_bones
 from ...core.preferences import CONTROLS, preferences
 from ...core.settings import chain_of, object_of, stored_folds
 from ...core.steps import finished
-from ...core.translation.sentences import UserError, count, marked, quoted, say
+from ...core.translation.sentences import UserError, count, quoted, say
 from ...live import registry
 from ...rig.plan.chain import bending_bones, bending_end, chain_bones, chain_with, reach_of, tips, turning_end
 from ...targets import snap
 from ...targets.movable import why_lacking
-from .active import ArmatureOperator, ChainOperator, InternalStep, active_bone, armature, asked, given, obstacle
+from .active import (
+    ArmatureOperator,
+    ChainedOperator,
+    ChainOperator,
+    InternalStep,
+    active_bone,
+    armature,
+    asked,
+    given,
+    obstacle,
+)
 from .progress import FrameRange
 
 
@@ -141,10 +152,8 @@ def is_picked(ob: Object) -> bool:
     return is_body or next(limbs.tops(figure), None) is None
 
 
-class IK_ADDON_OT_chain_remove(ChainOperator):
-    """Remove the chain of the active bone and return its bones to their FK pose."""
-
-    bl_label = "Remove Chain"
+class _RemovingOperator(ArmatureOperator):
+    """Base of operators that remove chains."""
 
     remove_targets: BoolProperty(
         name="Remove Targets",
@@ -152,13 +161,33 @@ class IK_ADDON_OT_chain_remove(ChainOperator):
         default=True,
     )
 
-    def perform_on_chain(self, context: Context, tip: PoseBone) -> set[str]:
-        """Remove the chain."""
-        kept = removal.remove_chain(context, tip, self.remove_targets)
-        message = say("Removed the chain on '{tip}'", tip=tip.name)
+    def remove(self, context: Context, own: list[PoseBone], message: str) -> set[str]:
+        """Remove the chains on tip bones, and say so."""
+        kept = removal.remove_chains(context, own, self.remove_targets)
         if kept:
             message += ". " + say("Kept what is animated or used elsewhere: {names}", names=quoted(kept))
         return self.done(message)
+
+
+class IK_ADDON_OT_chain_remove(_RemovingOperator, ChainOperator):
+    """Remove the chain of the active bone and return its bones to their FK pose."""
+
+    bl_label = "Remove Chain"
+
+    def perform_on_chain(self, context: Context, tip: PoseBone) -> set[str]:
+        """Remove the chain."""
+        return self.remove(context, [tip], say("Removed the chain on '{tip}'", tip=chain_name(tip)))
+
+
+class IK_ADDON_OT_chains_remove(_RemovingOperator, ChainedOperator):
+    """Remove all chains of the armature and return its bones to their FK pose."""
+
+    bl_label = "Remove All Chains"
+
+    def perform_on(self, context: Context, ob: Object) -> set[str]:
+        """Remove the chains."""
+        own = tips(ob)
+        return self.remove(context, own, count(len(own), "Removed 1 chain", "Removed {count} chains"))
 
 
 def turn_end(context: Context, tip: PoseBone, frames: list[int] | None = None) -> tuple[str, list[str]]:
@@ -183,7 +212,7 @@ def turn_end(context: Context, tip: PoseBone, frames: list[int] | None = None) -
         if frames is not None:
             remarks = finished(snap.key_range(context, ob, [tip], frames))
         undo.pop_all()
-    return say("'{end}' turns with the target of the chain on '{tip}'", end=end.name, tip=tip.name), remarks
+    return say("'{end}' turns with the target of the chain on '{tip}'", end=end.name, tip=chain_name(tip)), remarks
 
 
 def why_waiting(tip: PoseBone) -> list[str]:
@@ -229,11 +258,9 @@ class IK_ADDON_OT_follow_rotation(FrameRange, ChainOperator):
             return self.done(*turn_end(context, tip, self.frames(context) if self.snap else None))
         chain_of(tip).use_rotation, chain_of(tip).use_end_rotation = self.to == "TIP", False
         context.view_layer.update()
-        named = {
-            "NONE": marked("No bone turns with the target of '{tip}'"),
-            "TIP": marked("'{tip}' turns with its target"),
-        }
-        return self.done(say(named[self.to], tip=tip.name))
+        if self.to == "TIP":
+            return self.done(say("'{tip}' turns with its target", tip=tip.name))
+        return self.done(say("No bone turns with the target of '{tip}'", tip=chain_name(tip)))
 
     def draw(self, _context: Context) -> None:
         """Draw the options; the frames only if they are used."""
@@ -291,7 +318,7 @@ class IK_ADDON_OT_setting_key(InternalStep, ArmatureOperator):
             raise UserError("Can't key '{object}': {error}", object=ob.name, error=error) from None
         done = "Keyed {setting} of the chain on '{bone}' on frame {frame}"
         setting = say(chain_of(bone).bl_rna.properties[self.setting].name)
-        return self.done(say(done, setting=setting, bone=bone.name, frame=context.scene.frame_current))
+        return self.done(say(done, setting=setting, bone=chain_name(bone), frame=context.scene.frame_current))
 
 
 def find(context: Context, tip: PoseBone) -> bend_side.Found:
@@ -311,7 +338,7 @@ class IK_ADDON_OT_flip_bend(ChainOperator):
             found = find(context, tip)
             side, chain_of(tip).bends_both_ways = found.side, found.both_ways
         remarks = new_chain.set_bend_side(context, tip, -side)
-        return self.done(say("Flipped the bend of the chain on '{tip}'", tip=tip.name), remarks)
+        return self.done(say("Flipped the bend of the chain on '{tip}'", tip=chain_name(tip)), remarks)
 
 
 class IK_ADDON_OT_find_bend_side(ChainOperator):
@@ -328,5 +355,6 @@ class IK_ADDON_OT_find_bend_side(ChainOperator):
         # A tip that takes an orientation gets no fold.
         chain_of(tip).folds = stored_folds((*found.folds, *(0.0,) * (len(chain_bones(tip)) - len(found.folds))))
         evidence = say(found.evidence.value)
-        message = say("Found the bend side of the chain on '{tip}' from {evidence}", tip=tip.name, evidence=evidence)
+        found_from = "Found the bend side of the chain on '{tip}' from {evidence}"
+        message = say(found_from, tip=chain_name(tip), evidence=evidence)
         return self.done(message, new_chain.set_bend_side(context, tip, found.side))

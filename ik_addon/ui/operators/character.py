@@ -14,6 +14,7 @@ from ...bake.sampling import stepped
 from ...chains import character, convert, mirror
 from ...chains.conversion import converted_bones, sources
 from ...chains.current_pose import read_poses, shifts
+from ...chains.joint_names import chain_name
 from ...chains.make_controls import Controls
 from ...core.preferences import CONTROLS, preferences
 from ...core.report import percent
@@ -116,7 +117,7 @@ class IK_ADDON_OT_mirror_chain(ChainOperator):
     def perform_on_chain(self, context: Context, tip: PoseBone) -> set[str]:
         """Mirror the chain."""
         other, remarks = mirror.mirror_chain(context, tip)
-        message = say("Mirrored the chain on '{tip}' to '{other}'", tip=tip.name, other=other.name)
+        message = say("Mirrored the chain on '{tip}' to '{other}'", tip=chain_name(tip), other=chain_name(other))
         return self.done(message, remarks)
 
 
@@ -144,7 +145,7 @@ def _differences(
     for tip in tips:
         frame = max(moved, key=lambda frame: moved[frame][tip])
         if moved[frame][tip] > ELSEWHERE:
-            yield say(ON_FRAME, frame=frame, tip=tip, distance=percent(moved[frame][tip]))
+            yield say(ON_FRAME, frame=frame, tip=chain_name(ob.pose.bones[tip]), distance=percent(moved[frame][tip]))
 
 
 class IK_ADDON_OT_convert_constraints(ArmatureOperator):

@@ -6,6 +6,7 @@ import bpy
 from bpy.props import EnumProperty, StringProperty
 from bpy.types import Context, Event, Object, OperatorProperties, PoseBone
 
+from ...chains.joint_names import chain_name
 from ...core.chain_settings import ROLES
 from ...core.goals import Goal
 from ...core.report import count_of_frames
@@ -151,7 +152,7 @@ class IK_ADDON_OT_apply_pose(FramesOperator):
         found = [tip for tip in self.chosen(context) if chain_of(tip).enabled]
         if not found:
             raise UserError("None of these chains is enabled. Select a bone of an enabled chain")
-        done = say("Applied the solved pose to {names}", names=quoted(tip.name for tip in found))
+        done = say("Applied the solved pose to {names}", names=quoted(map(chain_name, found)))
         frames = self.frames_or_now(context)
         if frames is not None:
             report = yield from ik_fk.apply_range(context, ob, found, frames)
@@ -208,7 +209,9 @@ class IK_ADDON_OT_switch_ik_fk(ChainsOperator):
         remarks = ik_fk.switch(context, ob, others, to_ik=to_ik)
         frame = f"{context.scene.frame_current_final:g}"
         if len(others) == 1:
-            done = say("Switched '{tip}' to {way} from frame {frame} on", tip=others[0].name, way=way, frame=frame)
+            done = say(
+                "Switched '{tip}' to {way} from frame {frame} on", tip=chain_name(others[0]), way=way, frame=frame
+            )
         else:
             done = say(
                 "Switched {count} chains to {way} from frame {frame} on", count=len(others), way=way, frame=frame

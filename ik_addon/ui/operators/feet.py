@@ -9,6 +9,7 @@ from bpy.types import Context, Object, PoseBone
 
 from ...anatomy.figure import Figure
 from ...bake.selection import time_scale
+from ...chains.joint_names import chain_name
 from ...core import contact_keys
 from ...core.chain_settings import CONTACTS
 from ...core.report import count_of_frames
@@ -127,7 +128,7 @@ class IK_ADDON_OT_mark_contact(ChainOperator):
         done = MARKED if self.action == "ADD" else UNMARKED
         what = say(next(label for name, label, *_rest in CONTACTS if name == self.contact))
         frames_marked = count_of_frames(self.frame_end + 1 - self.frame_start)
-        return self.done(say(done, what=what, tip=tip.name, frames=frames_marked))
+        return self.done(say(done, what=what, tip=chain_name(tip), frames=frames_marked))
 
 
 class IK_ADDON_OT_remove_contact(ChainOperator):
@@ -140,9 +141,9 @@ class IK_ADDON_OT_remove_contact(ChainOperator):
         scale = time_scale(context.scene)
         span = contact_keys.whole(tip, context.scene.frame_current * scale)
         if span is None:
-            raise UserError("'{tip}' has no contact on the current frame", tip=tip.name)
+            raise UserError("'{tip}' has no contact on the current frame", tip=chain_name(tip))
         mark(context, tip, list(contact_keys.FLAGS), (span[0] / scale, span[1] / scale), on=False)
-        return self.done(say("Removed a contact of '{tip}'", tip=tip.name))
+        return self.done(say("Removed a contact of '{tip}'", tip=chain_name(tip)))
 
 
 class IK_ADDON_OT_find_pivots(ChainOperator):

@@ -19,6 +19,7 @@ from bpy.types import (
     ViewLayer,
 )
 
+from ...chains.joint_names import names_by_tip
 from ...chains.make_controls import can_be_made, editing
 from ...chains.mirror import mirror_chain
 from ...chains.new_chain import follow, left_for, make_own, make_target
@@ -198,7 +199,7 @@ class IK_ADDON_OT_fix(InternalStep, ReportingOperator):
         reports.clear(armature(context), [self.tip])
         compat.tag(armature(context))
         context.view_layer.update()  # solves if Live is on
-        return self.done(f"'{self.tip}': {fix.label}")
+        return self.done(f"'{names_by_tip(armature(context)).get(self.tip, self.tip)}': {fix.label}")
 
 
 def _fix_on(context: Context, tip: str) -> Fix | None:

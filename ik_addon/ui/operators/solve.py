@@ -7,6 +7,7 @@ from bpy.props import EnumProperty
 from bpy.types import Context, Object, PoseBone
 
 from ...chains import removal
+from ...chains.joint_names import names_by_tip
 from ...core import channels
 from ...core.settings import chain_of, object_of
 from ...core.translation.sentences import UserError, count, say
@@ -43,7 +44,8 @@ class IK_ADDON_OT_solve(ChainsOperator):
         bones = np.arange(len(ob.pose.bones))
         before = channels.read(ob, bones)
         solving.solve_now(ob, context.evaluated_depsgraph_get(), None if self.chains == "ALL" else wanted)
-        level, message = verdict({tip: reports.get(ob, tip) for tip in wanted})
+        names = names_by_tip(ob)
+        level, message = verdict({names.get(tip, tip): reports.get(ob, tip) for tip in wanted})
         self.report({level}, message)
         # A chain that was solved before and now fails is back in its FK pose, which needs an undo step.
         changed = (channels.read(ob, bones) != before).any()
@@ -51,19 +53,21 @@ class IK_ADDON_OT_solve(ChainsOperator):
 
 
 def verdict(results: dict[str, reports.Report | None]) -> tuple[Literal["INFO", "WARNING", "ERROR"], str]:
-    """Return level and text of an operator's report, given the reports on solved chains by their tip bones."""
-    known = {tip: report for tip, report in results.items() if report is not None}
-    reached = sum(report.reached for report in known.values())
-    remarks = [f"'{tip}': {report.message}" for tip, report in known.items() if not report.reached]
-    remarks += [f"'{tip}': {remark}" for tip, report in known.items() for remark in report.remarks]
+    """Return level and text of an operator's report, given the reports on solved chains by their names."""
+    known = {name: report for name, report in results.items() if report is not None}
+    judged = [report for report in known.values() if not report.is_blended]
+    reached = sum(report.reached for report in judged)
+    to_name = {name: report for name, report in known.items() if report.is_blended or not report.reached}
+    remarks = [f"'{name}': {report.message}" for name, report in to_name.items()]
+    remarks += [f"'{name}': {remark}" for name, report in known.items() for remark in report.remarks]
     if all(report.failed for report in known.values()):
         return "ERROR", ". ".join([say("Nothing was solved"), *remarks])
-    if reached == len(known):
-        summary = [count(reached, "1 chain reached", "{count} chains reached")]
+    if reached == len(judged):
+        summary = [count(reached, "1 chain reached", "{count} chains reached")] if judged else []
     else:
-        some = say("{reached} of {count} chains reached", reached=reached, count=len(known))
-        summary = [some] if len(known) > 1 else []
-    return "INFO" if reached == len(known) else "WARNING", ". ".join([*summary, *remarks])
+        some = say("{reached} of {count} chains reached", reached=reached, count=len(judged))
+        summary = [some] if len(judged) > 1 else []
+    return "INFO" if reached == len(judged) else "WARNING", ". ".join([*summary, *remarks])
 
 
 class IK_ADDON_OT_restore_pose(ChainsOperator):

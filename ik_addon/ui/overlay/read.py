@@ -235,13 +235,13 @@ class _Posed:
         """Yield target, pole, state and bones at a limit of each chain; only the active chain has a pole."""
         bones, is_live, names = self.ob.pose.bones, object_of(self.ob).live, self.layout.tips
         for i, (name, standing) in enumerate(zip(names, reports.standing(self.ob, names), strict=True)):
-            status, at_limit, is_whole = standing
+            status, at_limit = standing
             # Live keeps the tip at a target that it reached, so no line to the target is needed.
-            is_there = is_live and is_whole and status is Status.REACHED
+            is_there = is_live and status is Status.REACHED
             target = NOWHERE if is_there else _place(chain_of(bones[name]), "target", depsgraph)
             pole = _place(chain_of(bones[name]), "pole", depsgraph) if i == self.active else NOWHERE
             state = State.UNKNOWN if status is None else STATES[status]
-            is_done = state is State.REACHED and not is_there and chain_of(bones[name]).influence == 1.0
+            is_done = state is State.REACHED and not is_there
             yield target, pole, State.UNKNOWN if is_done and self._is_away(i, target) else state, at_limit
 
     def _is_away(self, chain: int, target: Place) -> bool:

@@ -15,7 +15,7 @@ from ...chains.joint_names import names_by_tip, trunk_names
 from ...core import compat
 from ...core.chain_settings import FOLDS
 from ...core.report import percent
-from ...core.settings import chain_of, goal_of
+from ...core.settings import chain_of, goal_of, object_of
 from ...core.translation.sentences import UserError, say
 from ...live import reports
 from ...live.reports import Report
@@ -126,11 +126,17 @@ def state_of(tip: PoseBone, report: Report | None) -> tuple[Icon, str]:
         return "CHECKBOX_DEHLT", say("Off")
     if report is None:
         return "RADIOBUT_OFF", say("Not solved yet")
+    text = as_known(tip, report.message)
     if report.failed:
-        return "ERROR", report.message
-    if not chain_of(tip).influence:  # where the solution would be doesn't show
-        return "RADIOBUT_OFF", say("In FK: Influence is 0")
-    return "CHECKMARK" if report.reached else "TRACKER", report.message
+        return "ERROR", text
+    if report.is_blended or not object_of(tip.id_data).live:
+        return "RADIOBUT_OFF", text
+    return "CHECKMARK" if report.reached else "TRACKER", text
+
+
+def as_known(tip: PoseBone, state: str) -> str:
+    """Return the state of a chain as far as it is known: without Live, of the last solve, since when all may differ."""
+    return state if object_of(tip.id_data).live else say("Last solve: {state}", state=state)
 
 
 def texts_of(tip: PoseBone, report: Report | None) -> list[str]:
@@ -140,13 +146,13 @@ def texts_of(tip: PoseBone, report: Report | None) -> list[str]:
         return [text, say("Not solved")] if chain_of(tip).enabled else [text]
     if report.failed:
         return [text, say("See Active Chain"), say("Not solved")]
-    if not chain_of(tip).influence:
-        return [text, "FK"]
+    if report.is_blended:
+        return [text, as_known(tip, f"{percent(report.influence)} IK" if report.influence else "FK")]
     if report.reached:
-        short = list(dict.fromkeys((text, say("Reached"))))
+        short = list(dict.fromkeys((text, as_known(tip, say("Reached")))))
     else:
         error = percent(report.error)
-        short = [text, say(SHORT[report.status], error=error), error]
+        short = [text, *(as_known(tip, own) for own in (say(SHORT[report.status], error=error), error))]
     if not report.at_limit:
         return short
     where = say("{state}. At a limit: {bones}", state=text, bones=", ".join(report.at_limit))
@@ -374,12 +380,14 @@ class Findings(NamedTuple):
 def findings(context: Context, tip: PoseBone) -> Findings:
     """Find what is wrong with a chain, solved or not."""
     report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled else None
-    fault = report.message if report is not None and report.failed else ""
+    fault = shown = ""
+    if report is not None and report.failed:
+        fault, shown = report.message, as_known(tip, report.message)
     remarks: list[str] = []
     try:
         remarks = chains.check(tip.id_data, tip, context.view_layer)
     except UserError as error:
-        fault = error.message
+        fault = shown = error.message
     if goes_beyond_limits(tip):
         remarks.append(say("The animation turns joints of this chain beyond their limits, so it leaves the record"))
     hidden = overlay.state.reader.why_hidden(tip)
@@ -388,7 +396,7 @@ def findings(context: Context, tip: PoseBone) -> Findings:
             say("The overlay hides this chain because of an error: {error}. Turn it off and on", error=hidden)
         )
     fix = fix_of(tip, report, context.view_layer, fault) if fault or remarks else None
-    return Findings(fault, tuple(remarks), "" if fix is None else fix.label)
+    return Findings(shown, tuple(remarks), "" if fix is None else fix.label)
 
 
 def draw_faults(layout: UILayout, context: Context, tip: PoseBone) -> None:

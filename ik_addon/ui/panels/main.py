@@ -171,9 +171,7 @@ class VIEW3D_PT_ik_addon_character(ArmaturePanel):
         column = layout.column()
         for remark in remarks_on(ob):
             draw_message(column, context, remark, icon="INFO")
-            if is_one_of(remark, character.WITH_CONSTRAINTS):
-                draw_button(column, context, "ik_addon.convert_constraints", "CON_KINEMATIC", "Convert IK")
-            elif is_one_of(remark, character.ANIMATED):
+            if is_one_of(remark, character.ANIMATED):
                 text = "Targets to Pose (Range)"
                 snap = draw_button(
                     column, context, "ik_addon.snap_target", "PREVIEW_RANGE", "To Pose (Range)", text=text
