@@ -23,10 +23,10 @@ from ..core.keyframes import use_new_action
 from ..core.settings import chain_of
 from ..core.steps import Result, finished
 from ..core.untyped import Json
-from ..feet import find_contacts, ground_object
-from ..feet.pivots import is_of_leg
-from ..feet.plant import Options, plant_feet
-from ..feet.plant_report import Planted, as_saved
+from ..feet import ground_object
+from ..feet.contacts import key_contacts
+from ..feet.plant import Options, Planted, as_saved, plant_feet
+from ..feet.sampled_feet import is_of_leg
 from ..rig.plan.chain import tips
 from ..rig.plan.followers import goals_of
 from ..rig.plan.order import in_order
@@ -161,7 +161,7 @@ class _Work:
                 self._run(snap.key_range(bpy.context, ob, loose, frames))
             if bare:
                 floor = how.ground
-                self._run(find_contacts.key_contacts(bpy.context, ob, bare, frames, on=how.support, floor=floor))
+                self._run(key_contacts(bpy.context, ob, bare, frames, on=how.support, floor=floor))
             if any(contact_keys.read(tip, times).any() for tip in legs):
                 planted = self._run(plant_feet(bpy.context, ob, legs, frames, how))
             undo.pop_all()
