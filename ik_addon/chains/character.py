@@ -24,12 +24,12 @@ from ..live.reports import NEAR
 from ..rig.plan.chain import chain_bones, end_of, tips
 from ..rig.plan.limits import SETTINGS, is_free
 from ..solve.problem import Floats
-from . import end_bone, make_controls, profile
+from . import make_controls, profile
 from .bend_side import extension
 from .conversion import sources
 from .current_pose import read_poses
 from .make_controls import Controls
-from .new_chain import add_chain
+from .new_chain import add_chain, are_animated
 from .profile import exceeded, fit
 
 PRESETS = {Region.ARM: "Human_Elbow.py", Region.LEG: "Human_Knee.py", Region.SPINE: "Human_Spine.py"}
@@ -204,7 +204,7 @@ def _about(parts: Sequence[Member], sentence: str) -> list[str]:
 def _is_animated(tip: PoseBone) -> bool:
     """Return whether bones of a chain, or its hand or foot, are animated; a static target overrides that animation."""
     end = end_of(tip)
-    return end_bone.is_animated(*chain_bones(tip), *([] if end is None else [end]))
+    return are_animated(*chain_bones(tip), *([] if end is None else [end]))
 
 
 def _those_with(figure: Figure, parts: Sequence[Member], rows: Sequence[Sequence[PoseBone]]) -> list[Member]:

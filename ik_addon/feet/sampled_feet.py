@@ -28,10 +28,9 @@ from ..solve.maths.products import applied, back_applied
 from ..solve.maths.products import times as product
 from ..solve.maths.rotations import quaternions
 from ..solve.problem import Bools, Floats
-from ..targets.limb_frames import Sampled, Sampler
 from ..targets.movable import channels_of, key_goals, parents_of, pole_of, target_of
 from ..targets.snap import in_fk
-from ..targets.snapped import Chain, Poles, Snap, rows_of
+from ..targets.snapped import Chain, Poles, Sampled, Sampler, Snap, rows_of
 from . import original_keys
 from .filling import eased
 from .foot_track import Foot

@@ -14,7 +14,8 @@ from ..anatomy.chain_ends import joints_of
 from ..anatomy.figure import Figure
 from ..anatomy.limbs import elbow
 from ..anatomy.sides import side_of_row
-from ..chains import bend_side, end_bone
+from ..chains import bend_side
+from ..chains.new_chain import find_end
 from ..core import channels
 from ..core.channels import FIELDS, Row
 from ..core.constraints import steered_bones
@@ -169,7 +170,7 @@ def _bends(depsgraph: Depsgraph, ob: Object, figure: Figure, frames: Mapping[str
         if limb.region not in LIMBS or lower is None:
             continue
         bones = [ob.pose.bones[figure.names[bone]] for bone in row]
-        bend = bend_side.to_bend(ob, bones, end_bone.find(ob, bones), depsgraph, STRAIGHT)
+        bend = bend_side.to_bend(ob, bones, find_end(ob, bones), depsgraph, STRAIGHT)
         found[bones[lower].name] = frames[bones[0].name] @ bend
     return np.array(list(found.values()))
 
