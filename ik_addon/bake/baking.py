@@ -11,15 +11,13 @@ import numpy as np
 from bpy.types import Context, Object
 
 from ..core import channels, fk_store, keyframes
-from ..core.channels import Row
 from ..core.settings import chain_of, object_of
 from ..core.steps import finished, part
 from ..core.translation.sentences import UserError
 from ..core.untyped import Value
 from ..live import handlers, registry
 from ..rig.plan.plan import Plan
-from . import bake_report
-from .bake_report import BakeReport
+from .bake_report import BakeReport, remember
 from .reducing import Floor, KeyReducer
 from .restore import SceneSnapshot
 from .sampling import Frames, proofs
@@ -118,12 +116,12 @@ def bake_stepwise(
             report = replace(report, keys=(yield from part(reducer.reduce(reduce, floor), whole, 1.0)))
         before.show_frame()
         before.pose.put_back_channels([bone for bone in range(len(ob.pose.bones)) if bone not in plan.rows])
-        bake_report.remember(ob, report)
+        remember(ob, report)
         undo.pop_all()
     return report
 
 
-def _disable_chains(ob: Object, plan: Plan, tips: Collection[str], stored: Row) -> None:
+def _disable_chains(ob: Object, plan: Plan, tips: Collection[str], stored: channels.Row) -> None:
     """Disable baked chains and leave their bones to the keys; `stored` is the FK pose (k, 17) of `Plan.live`."""
     with registry.paused(ob):
         for tip in tips:

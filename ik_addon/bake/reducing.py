@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 from bpy.types import Depsgraph, Object, PoseBone, ViewLayer
 
-from ..core import channels, compat, transforms
+from ..core import compat, transforms
 from ..core.chain_settings import HEEL, TOE
-from ..core.channels import FIELDS, rotation_field
+from ..core.channels import FIELDS, read_pose, rotation_field
 from ..core.key_curve import keyed_within, read_keys, write_curve
 from ..core.keyframes import Channel, curves_of
 from ..core.settings import chain_of
@@ -174,7 +174,7 @@ class KeyReducer:
 
         def read(depsgraph: Depsgraph) -> tuple[Floats, Floats, Floats, Bools]:
             seen, world = self._ob.evaluated_get(depsgraph), world_of(self._ob, depsgraph)
-            pose = channels.read_pose(seen, everything)
+            pose = read_pose(seen, everything)
             points = moved(world, moved(pose[self._places], self._local))
             contacts = [chain_of(seen.pose.bones[tip.name]).contact for tip in self._tips]
             touching = np.array([[name in contact for name in (HEEL, TOE)] for contact in contacts], dtype=bool)

@@ -8,7 +8,6 @@ import numpy as np
 from bpy.types import Depsgraph, Object, Scene, ViewLayer
 
 from ..core import channels, compat, fk_store
-from ..core.channels import channel_of
 from ..core.data_paths import set_at, value_at
 from ..core.settings import chain_of
 from ..core.untyped import Struct
@@ -49,7 +48,7 @@ class Edits:
             for owner in evaluated_for(scene)
             if getattr(owner, "animation_data", None) is not None
             for path in {curve.data_path for curve in compat.animating(owner) if curve.driver is None}
-            if not (owner in posed and channel_of(path))
+            if not (owner in posed and channels.channel_of(path))
         ]
 
     def put_back(self) -> None:

@@ -15,8 +15,8 @@ from ..anatomy import limbs
 from ..anatomy.chain_ends import end_below
 from ..anatomy.figure import Figure
 from ..anatomy.parts import side_of
-from ..core import chain_settings, compat
-from ..core.chain_settings import IKAddonChain
+from ..core import compat
+from ..core.chain_settings import IKAddonChain, on_rotation_switched
 from ..core.channels import is_finite, rotation_field, turned
 from ..core.constraints import steered_bones
 from ..core.goals import Goal
@@ -299,7 +299,7 @@ def _pole_angle(
     return angle if abs(angle) > NO_ANGLE else 0.0
 
 
-LISTENERS = ((chain_settings.on_rotation_switched, _rotation_switched),)
+LISTENERS = ((on_rotation_switched, _rotation_switched),)
 
 
 # ---- other targets: for a chain that can't use its own, or an armature that was copied without them

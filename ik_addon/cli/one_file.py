@@ -17,7 +17,6 @@ from bpy.types import Object, PoseBone
 
 from ..anatomy.figure import Figure
 from ..bake import BakeReport, baking, selection, skeleton
-from ..bake.selection import time_scale
 from ..core import contact_keys
 from ..core.keyframes import use_new_action
 from ..core.settings import chain_of
@@ -134,7 +133,7 @@ class _Work:
 
     def _times(self) -> Floats:
         """Return the frames (F,) as times of actions."""
-        return time_scale(bpy.context.scene) * np.array(self._frames(), dtype=np.float64)
+        return selection.time_scale(bpy.context.scene) * np.array(self._frames(), dtype=np.float64)
 
     def _legs(self) -> list[PoseBone]:
         """Return the tip bones whose chains are on legs."""
