@@ -13,6 +13,7 @@ from ..core.settings import chain_of
 from ..core.untyped import Struct
 from ..live import registry
 from ..rig.plan import chain
+from ..rig.plan.presence import Reference
 from .selection import check_armature
 
 
@@ -94,7 +95,7 @@ class SceneSnapshot:
     def __init__(self, view_layer: ViewLayer, ob: Object) -> None:
         """Take a snapshot of a view layer's scene before chains of an armature object are baked."""
         self._view_layer = view_layer
-        self._ob = ob
+        self._ob, self._reference = ob, Reference.of(ob)
         scene = view_layer.id_data
         others = [other for other in registry.live_armatures(scene) if other != ob]
         self._frame = scene.frame_current, scene.frame_subframe
@@ -106,7 +107,7 @@ class SceneSnapshot:
 
     def restore(self) -> None:
         """Put everything back that was not deleted meanwhile."""
-        if _is_gone(self._ob):
+        if self._reference.find() is None:
             self.show_frame()
             return
         with registry.paused(self._ob):
@@ -151,10 +152,3 @@ def over_frames(view_layer: ViewLayer, ob: Object) -> Iterator[tuple[ExitStack, 
         yield undo, before
         undo.pop_all()
     view_layer.update()
-
-
-def _is_gone(ob: Object) -> bool:
-    try:
-        return not ob.name
-    except ReferenceError:
-        return True

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import numpy as np
 from bpy.types import Context, Object, PoseBone
 
 from ..anatomy import body
-from ..anatomy.body import LIMBS, Member, Region, parent_bone_of
+from ..anatomy.body import LIMBS, Member, Region, chest_of, head_of, parent_bone_of
 from ..anatomy.figure import Figure
 from ..anatomy.limbs import part_of
 from ..anatomy.parts import Part
@@ -19,7 +21,6 @@ from ..core.constraints import steered_bones
 from ..core.report import Remark, Report
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import UserError, count, marked, quoted, say
-from ..core.untyped import Struct
 from ..live.reports import NEAR
 from ..rig.plan.chain import chain_bones, end_of, tips
 from ..rig.plan.limits import SETTINGS, is_free
@@ -252,7 +253,7 @@ def _apply_presets(context: Context, made: Mapping[Member, PoseBone], before: Ma
 
     `before` holds the pose matrix (4, 4) of each bone.
     """
-    applied: dict[Member, list[tuple[Struct, str, object]]] = {}
+    applied: dict[Member, ExitStack] = {}
     limited, slanted, outside = [], [], []
     for member, tip in made.items():
         if member.region not in PRESETS:
@@ -263,19 +264,19 @@ def _apply_presets(context: Context, made: Mapping[Member, PoseBone], before: Ma
         settings = profile.profile_of(context)
         profile.clear(settings)
         profile.read_file(profile.SHIPPED / PRESETS[member.region], settings)
-        held = list(_settings(tip))
+        before_preset = _kept(tip)
         if profile.apply(settings, chain_bones(tip)):
-            _put_back(held)
+            before_preset.close()
             slanted.append(member)
         else:
-            applied[member] = held
+            applied[member] = before_preset
     beyond = {member: exceeded(made[member]) for member in applied}
     for limits in beyond.values():
         fit(limits)
     context.view_layer.update()
-    for member, held in applied.items():
+    for member, before_preset in applied.items():
         if _moved(context, made[member], before) > NEAR:
-            _put_back(held)
+            before_preset.close()
             context.view_layer.update()
             outside.append(member)
     widened: list[str] = []
@@ -303,16 +304,33 @@ def _moved(context: Context, tip: PoseBone, before: Mapping[str, Floats]) -> flo
     return max(float(moved[:, :3, 3].max()) / sum(bone.bone.length for bone in bones), float(moved[:, :3, :3].max()))
 
 
-def _put_back(held: Sequence[tuple[Struct, str, object]]) -> None:
-    for owner, name, value in held:
-        setattr(owner, name, value)
-        compat.tag(owner.id_data)
+def _kept(tip: PoseBone) -> ExitStack:
+    """Return what puts back everything that a preset may change about the chain on `tip`."""
+    undo = ExitStack()
+    undo.callback(compat.tag, tip.id_data)
+    for owner, names in [*((bone, SETTINGS) for bone in chain_bones(tip)), (chain_of(tip), profile.SETTINGS)]:
+        for name in names:
+            undo.callback(setattr, owner, name, getattr(owner, name))
+    return undo
 
 
-def _settings(tip: PoseBone) -> Iterator[tuple[Struct, str, object]]:
-    """Yield owner, name and value of everything that a preset may change about the chain on `tip`."""
-    for bone in chain_bones(tip):
-        for name in SETTINGS:
-            yield bone, name, getattr(bone, name)
-    for name in profile.SETTINGS:
-        yield chain_of(tip), name, getattr(chain_of(tip), name)
+# ---- names of limbs for the user
+
+
+def trunk_names(ob: Object) -> dict[str, str]:
+    """Return the names of hips, chest and head by their bones."""
+    figure = Figure.of(ob, steered_bones(ob))
+    legs = [
+        list(member.row) for member in body.find_members(figure) if member.region is Region.LEG and not member.is_fore
+    ]
+    parts = {parent_bone_of(figure, leg): say("Hips") for leg in legs}
+    parts |= {chest_of(figure): say("Chest"), head_of(figure): say("Head")}
+    return {figure.names[bone]: name for bone, name in parts.items() if bone is not None}
+
+
+def names_by_tip(ob: Object) -> dict[str, str]:
+    """Return the names of limbs, chest and head by the tip bone that their chains have, without those of several."""
+    figure = Figure.of(ob, steered_bones(ob))
+    found = {figure.names[member.row[-1]]: say(member.label) for member in body.find_members(figure)}
+    often = Counter(found.values())
+    return {tip: name for tip, name in found.items() if often[name] == 1}
