@@ -19,9 +19,8 @@ from ..live import handlers, registry
 from ..rig.plan.plan import Plan
 from .bake_report import BakeReport, remember
 from .reducing import Floor, KeyReducer
-from .restore import SceneSnapshot
 from .sampling import Frames, proofs
-from .selection import baked_tips, changes_order, check_armature, check_order, other_plans, time_scale
+from .scene import SceneSnapshot, baked_tips, changes_order, check_armature, check_order, other_plans, time_scale
 from .solved import Solved, rotations_of
 
 

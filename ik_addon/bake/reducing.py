@@ -22,7 +22,7 @@ from ..solve.problem import Bools, Floats, Ints
 from .bake_report import KeyReport
 from .reduction import Curve, Part, Reduction
 from .sampling import stepped, world_of
-from .selection import time_scale
+from .scene import time_scale
 
 ROOM = 0.98
 """Keys are chosen for this fraction of the bound, because Blender computes in single precision."""

@@ -26,8 +26,7 @@ from ..rig.read.sample import Sample, numbers_now, sample_of
 from ..rig.write.waves import misses, pose
 from ..solve.maths.products import times
 from ..solve.problem import Floats, Ints
-from .restore import evaluated_for
-from .selection import check_order
+from .scene import check_order, evaluated_for
 from .solved import Solved
 
 BATCH = 1000

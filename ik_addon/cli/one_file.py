@@ -16,7 +16,8 @@ import numpy as np
 from bpy.types import Object, PoseBone
 
 from ..anatomy.figure import Figure
-from ..bake import BakeReport, baking, selection, skeleton
+from ..bake import BakeReport, baking, skeleton
+from ..bake.scene import frame_range, frames_between, time_scale
 from ..core import contact_keys
 from ..core.keyframes import use_new_action
 from ..core.settings import chain_of
@@ -128,12 +129,12 @@ class _Work:
 
     def _frames(self, step: int = 1) -> list[int]:
         options = self.options
-        first, last = options.range or selection.frame_range(bpy.context.scene, self.job.ob, options.frames)
-        return selection.frames_between(first, last, step)
+        first, last = options.range or frame_range(bpy.context.scene, self.job.ob, options.frames)
+        return frames_between(first, last, step)
 
     def _times(self) -> Floats:
         """Return the frames (F,) as times of actions."""
-        return selection.time_scale(bpy.context.scene) * np.array(self._frames(), dtype=np.float64)
+        return time_scale(bpy.context.scene) * np.array(self._frames(), dtype=np.float64)
 
     def _legs(self) -> list[PoseBone]:
         """Return the tip bones whose chains are on legs."""

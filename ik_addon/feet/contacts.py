@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from bpy.types import Context, Object, PoseBone
 
-from ..bake.restore import over_frames
+from ..bake.scene import over_frames
 from ..core import contact_keys, keyframes
 from ..core.steps import part
 from ..rig.plan.chain import end_of

@@ -11,9 +11,8 @@ from bpy.types import Context, Object, PoseBone, ViewLayer
 from ..anatomy.body import root_of
 from ..anatomy.figure import Figure
 from ..bake.reducing import HELD, Floor
-from ..bake.restore import over_frames
 from ..bake.sampling import played
-from ..bake.selection import time_scale
+from ..bake.scene import over_frames, time_scale
 from ..core import contact_keys, keyframes
 from ..core.report import Remark, Report, count_of_frames, percent
 from ..core.settings import chain_of

@@ -13,7 +13,7 @@ from bpy.types import Context, Object, PoseBone, ViewLayer
 from ..anatomy import body
 from ..anatomy.figure import Figure
 from ..anatomy.sides import is_leg
-from ..bake.selection import time_scale
+from ..bake.scene import time_scale
 from ..chains.current_pose import Limb
 from ..core import contact_keys, keyframes
 from ..core.goals import Goal

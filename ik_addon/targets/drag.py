@@ -10,7 +10,7 @@ import numpy as np
 from bpy.types import Context, Object, PoseBone
 from mathutils import Matrix, Quaternion, Vector
 
-from ..bake.restore import PoseSnapshot
+from ..bake.scene import PoseSnapshot
 from ..core.channels import FIELDS, rotation_field, turned, with_rotation
 from ..core.goals import Goal
 from ..core.settings import chain_of, goal_of, is_tip, object_of

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 from bpy.types import Context, Object, PoseBone
 
-from ..bake.restore import over_frames
-from ..bake.selection import time_scale
+from ..bake.scene import over_frames, time_scale
 from ..chains import removal
 from ..chains.current_pose import read_poses, shifts
 from ..chains.new_chain import waiting_end

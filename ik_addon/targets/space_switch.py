@@ -20,9 +20,8 @@ from mathutils import Matrix
 
 from ..anatomy.body import chest_of, head_of, parent_bone_of
 from ..anatomy.figure import Figure
-from ..bake.restore import SceneSnapshot
 from ..bake.sampling import at_frame
-from ..bake.selection import time_scale
+from ..bake.scene import SceneSnapshot, time_scale
 from ..chains.make_controls import can_be_made, editing
 from ..core import compat
 from ..core.goals import Goal

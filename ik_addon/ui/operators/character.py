@@ -9,8 +9,8 @@ from bpy.props import BoolProperty, EnumProperty
 from bpy.types import Context, Event, Object, PoseBone
 
 from ...anatomy.body import Region
-from ...bake.restore import SceneSnapshot
 from ...bake.sampling import stepped
+from ...bake.scene import SceneSnapshot
 from ...chains import character, convert, mirror
 from ...chains.conversion import converted_bones, sources
 from ...chains.current_pose import read_poses, shifts

@@ -8,7 +8,7 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, St
 from bpy.types import Context, Object, PoseBone
 
 from ...anatomy.figure import Figure
-from ...bake.selection import time_scale
+from ...bake.scene import time_scale
 from ...core import contact_keys
 from ...core.chain_settings import CONTACTS
 from ...core.report import count_of_frames
