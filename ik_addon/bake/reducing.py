@@ -112,7 +112,7 @@ class KeyReducer:
         self._pivots = 2 * len(ob.pose.bones) + np.arange(2 * len(self._tips))
         self._joints = slice(0, 2 * (len(ob.pose.bones) + len(self._tips)))
 
-    def reduce(self, bound: float, floor: Floor | None = None) -> Generator[float, None, KeyReport]:
+    def reduce(self, bound: float, floor: Floor | None) -> Generator[float, None, KeyReport]:
         """Keep as few keys as hold all joints within a distance, in Blender units; yields progress (0 to 1).
 
         Heels and toes that are above a floor stay above it.

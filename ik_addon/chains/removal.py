@@ -49,7 +49,7 @@ def remove_chain(context: Context, tip: PoseBone, remove_goals: bool) -> list[st
     return sorted(goal.name for goal in kept)
 
 
-def restore_pose(ob: Object, view_layer: ViewLayer, only: list[PoseBone] | None = None) -> int:
+def restore_pose(ob: Object, view_layer: ViewLayer, only: list[PoseBone] | None) -> int:
     """Put the bones of chains back into their FK pose and turn Live off; return the number of bones.
 
     Args:

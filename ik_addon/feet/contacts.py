@@ -267,8 +267,8 @@ def key_contacts(
     tips: Sequence[PoseBone],
     frames: Sequence[int],
     *,
-    on: Object | None = None,
-    floor: Object | None = None,
+    on: Object | None,
+    floor: Object | None,
     sensitivity: float = 1.0,
     shortest: float = HEEL.shortest,
 ) -> Generator[float, None, int]:
@@ -280,7 +280,7 @@ def key_contacts(
         tips: the tip bones of the chains.
         frames: ascending frames; contact keys from the first to the last are replaced.
         on: what the feet stand on; None if that doesn't move.
-        floor: the ground, if it is known; a foot that rests in the air above it doesn't touch it.
+        floor: the ground; None if it is not known; a foot that rests in the air above it doesn't touch it.
         sensitivity: higher values also accept faster and higher contacts.
         shortest: minimum duration of a contact, in seconds.
 

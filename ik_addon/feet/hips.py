@@ -337,7 +337,6 @@ def _key(feet: Feet, goal: Goal, moved: Floats, undo: ExitStack) -> None:
     parent = skeleton.parents[feet.hips]
     above = None if parent < 0 else feet.sampled.poses[:, sampler.rows([parent])[0]]
     rows: Row = goal.rows(skeleton.to_basis(ob, feet.hips, poses, above))
-    undo.callback(goal.set_row, goal.row())
     key_goals([goal], rows[:, None], feet.times, undo)
 
 

@@ -101,8 +101,8 @@ class Extent:
         grabbed: Sequence[int],
         *,
         use_tail: bool,
-        length: int = 0,
-        without_pins: Free | None = None,
+        length: int,
+        without_pins: Free | None,
     ) -> Extent:
         """Find the part that may move.
 
