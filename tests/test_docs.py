@@ -89,7 +89,7 @@ def test_settings_and_operators_on_the_page_are_those_of_the_extension(addon: Ad
 
 
 def test_the_page_has_what_a_report_says_of_planted_feet(addon: Addon) -> None:
-    fields = {field.name for field in dataclasses.fields(addon.module("feet.plant_report").Planted)}
+    fields = {field.name for field in dataclasses.fields(addon.module("feet.plant").Planted)}
     found = {name for cell, _text in rows("command_line.md", "Planting feet") for name in names(cell)}
     assert found == fields | {"message"}
 

@@ -10,21 +10,18 @@ from dataclasses import replace
 import numpy as np
 from bpy.types import Context, Object
 
-from ..chains.joint_names import names_by_tip
+from ..chains.names import names_by_tip
 from ..core import channels, fk_store, keyframes
-from ..core.channels import Row
 from ..core.settings import chain_of, object_of
 from ..core.steps import finished, part
 from ..core.translation.sentences import UserError
 from ..core.untyped import Value
 from ..live import handlers, registry
 from ..rig.plan.plan import Plan
-from . import bake_report
-from .bake_report import BakeReport
+from .bake_report import BakeReport, remember
 from .reducing import Floor, KeyReducer
-from .restore import SceneSnapshot
 from .sampling import Frames, proofs
-from .selection import baked_tips, changes_order, check_armature, check_order, other_plans, time_scale
+from .scene import SceneSnapshot, baked_tips, changes_order, check_armature, check_order, other_plans, time_scale
 from .solved import Solved, rotations_of
 
 
@@ -119,12 +116,12 @@ def bake_stepwise(
             report = replace(report, keys=(yield from part(reducer.reduce(reduce, floor), whole, 1.0)))
         before.show_frame()
         before.pose.put_back_channels([bone for bone in range(len(ob.pose.bones)) if bone not in plan.rows])
-        bake_report.remember(ob, report)
+        remember(ob, report)
         undo.pop_all()
     return report
 
 
-def _disable_chains(ob: Object, plan: Plan, tips: Collection[str], stored: Row) -> None:
+def _disable_chains(ob: Object, plan: Plan, tips: Collection[str], stored: channels.Row) -> None:
     """Disable baked chains and leave their bones to the keys; `stored` is the FK pose (k, 17) of `Plan.live`."""
     with registry.paused(ob):
         for tip in tips:

@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 from bpy.types import Depsgraph, Object, PoseBone, ViewLayer
 
-from ..core import channels, compat, transforms
+from ..core import compat, transforms
 from ..core.chain_settings import HEEL, TOE
-from ..core.channels import FIELDS, rotation_field
+from ..core.channels import FIELDS, read_pose, rotation_field
 from ..core.key_curve import keyed_within, read_keys, write_curve
 from ..core.keyframes import Channel, curves_of
 from ..core.settings import chain_of
@@ -22,7 +22,7 @@ from ..solve.problem import Bools, Floats, Ints
 from .bake_report import KeyReport
 from .reduction import Curve, Part, Reduction
 from .sampling import stepped, world_of
-from .selection import time_scale
+from .scene import time_scale
 
 ROOM = 0.98
 """Keys are chosen for this fraction of the bound, because Blender computes in single precision."""
@@ -112,7 +112,7 @@ class KeyReducer:
         self._pivots = 2 * len(ob.pose.bones) + np.arange(2 * len(self._tips))
         self._joints = slice(0, 2 * (len(ob.pose.bones) + len(self._tips)))
 
-    def reduce(self, bound: float, floor: Floor | None = None) -> Generator[float, None, KeyReport]:
+    def reduce(self, bound: float, floor: Floor | None) -> Generator[float, None, KeyReport]:
         """Keep as few keys as hold all joints within a distance, in Blender units; yields progress (0 to 1).
 
         Heels and toes that are above a floor stay above it.
@@ -174,7 +174,7 @@ class KeyReducer:
 
         def read(depsgraph: Depsgraph) -> tuple[Floats, Floats, Floats, Bools]:
             seen, world = self._ob.evaluated_get(depsgraph), world_of(self._ob, depsgraph)
-            pose = channels.read_pose(seen, everything)
+            pose = read_pose(seen, everything)
             points = moved(world, moved(pose[self._places], self._local))
             contacts = [chain_of(seen.pose.bones[tip.name]).contact for tip in self._tips]
             touching = np.array([[name in contact for name in (HEEL, TOE)] for contact in contacts], dtype=bool)

@@ -14,7 +14,6 @@ import numpy as np
 from bpy.types import Depsgraph, Object, Scene, ViewLayer
 
 from ..core import channels
-from ..core.channels import Row
 from ..core.skeleton import matrix_array
 from ..core.steps import Result
 from ..live import registry, solving
@@ -22,14 +21,12 @@ from ..live.rig import View
 from ..rig.plan.inputs import MATRIX, Inputs, Numbers
 from ..rig.plan.plan import Plan
 from ..rig.read import fcurves
-from ..rig.read.fcurves import NOISE
 from ..rig.read.sample import Frames as Poses
 from ..rig.read.sample import Sample, numbers_now, sample_of
 from ..rig.write.waves import misses, pose
 from ..solve.maths.products import times
 from ..solve.problem import Floats, Ints
-from .restore import evaluated_for
-from .selection import check_order
+from .scene import check_order, evaluated_for
 from .solved import Solved
 
 BATCH = 1000
@@ -71,7 +68,7 @@ def follow_live(ob: Object, inputs: Inputs, scene: Scene) -> bool:
 class Held:
     """The FK pose of bones, put back before frames are stepped through; animation sets the rest on each frame."""
 
-    def __init__(self, ob: Object, bones: Ints, rows: Row) -> None:
+    def __init__(self, ob: Object, bones: Ints, rows: channels.Row) -> None:
         """Put back all channels (k, 17) of bones, by index (k,)."""
         self._ob, self._bones, self._rows = ob, bones, rows
         self._animated = fcurves.animated(ob, bones)
@@ -94,7 +91,7 @@ class Frames:
     """The plan of the current frame; plans of other frames differ in what is watched."""
     only: list[str] | None
     """Tip bones of the chains to plan; None: all enabled ones."""
-    stored: Row
+    stored: channels.Row
     """(k, 17) FK channels of `Plan.live`, used where they are not animated."""
     numbers: list[int]
     """F frames, ascending."""
@@ -184,7 +181,7 @@ class Frames:
         found, size = numbers_now(inputs, depsgraph, inputs.fk(foretold)[0]), np.ones(inputs.width)
         largest = np.abs(foretold[0, : inputs.rows.start]).reshape(-1, MATRIX).max(axis=1, initial=1.0)
         size[: inputs.rows.start] = np.repeat(largest, MATRIX)
-        near = np.abs(found - foretold) <= NOISE * np.maximum(size, np.abs(foretold))
+        near = np.abs(found - foretold) <= fcurves.NOISE * np.maximum(size, np.abs(foretold))
         return bool((near | (np.isnan(found) & np.isnan(foretold))).all())
 
     def _sample(self, plan: Plan, numbers: Numbers) -> Sample:

@@ -26,9 +26,8 @@ from ..rig.plan.order import in_order
 from ..solve.maths.products import determinants, times
 from ..solve.maths.rotations import matrices, quaternions
 from ..solve.problem import Floats, Ints
-from .restore import over_frames
 from .sampling import played
-from .selection import time_scale
+from .scene import over_frames, time_scale
 
 SCALED = 1e-3
 """A bone scaled by more than this gets a remark that its scale is left out."""

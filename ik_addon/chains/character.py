@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,17 +20,16 @@ from ..core.constraints import steered_bones
 from ..core.report import Remark, Report
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import UserError, count, marked, quoted, say
-from ..core.untyped import Struct
 from ..live.reports import NEAR
 from ..rig.plan.chain import chain_bones, end_of, tips
 from ..rig.plan.limits import SETTINGS, is_free
 from ..solve.problem import Floats
-from . import end_bone, make_controls, profile
+from . import make_controls, profile
 from .bend_side import extension
 from .conversion import sources
 from .current_pose import read_poses
 from .make_controls import Controls
-from .new_chain import add_chain
+from .new_chain import add_chain, are_animated
 from .profile import exceeded, fit
 
 PRESETS = {Region.ARM: "Human_Elbow.py", Region.LEG: "Human_Knee.py", Region.SPINE: "Human_Spine.py"}
@@ -204,7 +204,7 @@ def _about(parts: Sequence[Member], sentence: str) -> list[str]:
 def _is_animated(tip: PoseBone) -> bool:
     """Return whether bones of a chain, or its hand or foot, are animated; a static target overrides that animation."""
     end = end_of(tip)
-    return end_bone.is_animated(*chain_bones(tip), *([] if end is None else [end]))
+    return are_animated(*chain_bones(tip), *([] if end is None else [end]))
 
 
 def _those_with(figure: Figure, parts: Sequence[Member], rows: Sequence[Sequence[PoseBone]]) -> list[Member]:
@@ -252,7 +252,7 @@ def _apply_presets(context: Context, made: Mapping[Member, PoseBone], before: Ma
 
     `before` holds the pose matrix (4, 4) of each bone.
     """
-    applied: dict[Member, list[tuple[Struct, str, object]]] = {}
+    applied: dict[Member, ExitStack] = {}
     limited, slanted, outside = [], [], []
     for member, tip in made.items():
         if member.region not in PRESETS:
@@ -263,19 +263,19 @@ def _apply_presets(context: Context, made: Mapping[Member, PoseBone], before: Ma
         settings = profile.profile_of(context)
         profile.clear(settings)
         profile.read_file(profile.SHIPPED / PRESETS[member.region], settings)
-        held = list(_settings(tip))
+        before_preset = _kept(tip)
         if profile.apply(settings, chain_bones(tip)):
-            _put_back(held)
+            before_preset.close()
             slanted.append(member)
         else:
-            applied[member] = held
+            applied[member] = before_preset
     beyond = {member: exceeded(made[member]) for member in applied}
     for limits in beyond.values():
         fit(limits)
     context.view_layer.update()
-    for member, held in applied.items():
+    for member, before_preset in applied.items():
         if _moved(context, made[member], before) > NEAR:
-            _put_back(held)
+            before_preset.close()
             context.view_layer.update()
             outside.append(member)
     widened: list[str] = []
@@ -303,16 +303,11 @@ def _moved(context: Context, tip: PoseBone, before: Mapping[str, Floats]) -> flo
     return max(float(moved[:, :3, 3].max()) / sum(bone.bone.length for bone in bones), float(moved[:, :3, :3].max()))
 
 
-def _put_back(held: Sequence[tuple[Struct, str, object]]) -> None:
-    for owner, name, value in held:
-        setattr(owner, name, value)
-        compat.tag(owner.id_data)
-
-
-def _settings(tip: PoseBone) -> Iterator[tuple[Struct, str, object]]:
-    """Yield owner, name and value of everything that a preset may change about the chain on `tip`."""
-    for bone in chain_bones(tip):
-        for name in SETTINGS:
-            yield bone, name, getattr(bone, name)
-    for name in profile.SETTINGS:
-        yield chain_of(tip), name, getattr(chain_of(tip), name)
+def _kept(tip: PoseBone) -> ExitStack:
+    """Return what puts back everything that a preset may change about the chain on `tip`."""
+    undo = ExitStack()
+    undo.callback(compat.tag, tip.id_data)
+    for owner, names in [*((bone, SETTINGS) for bone in chain_bones(tip)), (chain_of(tip), profile.SETTINGS)]:
+        for name in names:
+            undo.callback(setattr, owner, name, getattr(owner, name))
+    return undo

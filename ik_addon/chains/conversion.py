@@ -25,7 +25,7 @@ from ..core.translation.sentences import say
 from ..core.untyped import Json, Struct, Value
 from ..rig.plan.chain import chain_bones, holding_constraints
 from ..rig.plan.limits import is_free
-from . import end_bone
+from .new_chain import fit_end
 
 SHARED = ("target", "subtarget", "chain_count", "use_tail", "use_rotation", "use_stretch", "weight", "influence")
 """Settings that are equal in two constraints between which drivers switch."""
@@ -280,7 +280,7 @@ def take_end_rotation(source: Source, depsgraph: Depsgraph) -> dict[str, str]:
         return {}
     end, copy = found
     chain.end_bone = end.name
-    if not end_bone.fit(tip, depsgraph):
+    if not fit_end(tip, depsgraph):
         chain.end_bone = ""
         return {}
     chain.use_end_rotation = copy.mute = True

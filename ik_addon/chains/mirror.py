@@ -18,7 +18,6 @@ from ..rig.plan.chain import below, chain_bones, end_of
 from ..rig.plan.followers import followers, mark, owner_of
 from ..rig.plan.presence import Presence, why_absent
 from . import make_controls
-from .make_controls import is_free
 from .new_chain import why_unusable
 
 ALIGNED = np.cos(np.radians(1.0))
@@ -245,7 +244,7 @@ class _Sides:
             return goal.source
         if goal.own is not None:
             own = Goal(goal.own, goal.bone)
-            if not (own.is_made and is_free(own, ob)):
+            if not (own.is_made and make_controls.is_free(own, ob)):
                 remarks.append(say("'{goal}' stays where it is", goal=own.name))
                 return goal.own
         if goal.bone:

@@ -2,36 +2,39 @@
 
 import math
 import re
+from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import filterfalse
 
 import bpy
 import numpy as np
-from bpy.types import Collection, Context, Object, PoseBone, ViewLayer
+from bpy.types import Collection, Context, Depsgraph, Object, PoseBone, ViewLayer
 from mathutils import Matrix, Vector
 
 from ..anatomy import limbs
+from ..anatomy.chain_ends import end_below
 from ..anatomy.figure import Figure
 from ..anatomy.parts import side_of
-from ..core import chain_settings, compat
-from ..core.chain_settings import IKAddonChain
-from ..core.channels import is_finite
+from ..core import compat
+from ..core.chain_settings import IKAddonChain, on_rotation_switched
+from ..core.channels import is_finite, rotation_field, turned
+from ..core.constraints import steered_bones
 from ..core.goals import Goal
 from ..core.settings import ROLES, chain_of, goal_of, reset, stored_folds, unusable
-from ..core.skeleton import STRAIGHT, Skeleton, inverse, matrix_array, moved, orthonormal
+from ..core.skeleton import STRAIGHT, Skeleton, inverse, matrix_array, moved, orthonormal, rest_of
 from ..core.skeleton import size_of as scale_of
 from ..core.translation.sentences import UserError, say
 from ..rig.plan import chain as chains
-from ..rig.plan.chain import NUMBER, end_axes, tips, turning_end
 from ..rig.plan.followers import borrowed, followers, mark
 from ..rig.plan.limits import hinge_of, knee_hinge
 from ..rig.plan.presence import is_in, why_unplaced
-from ..rig.read.orientation import target_rotation
+from ..rig.read import fcurves
+from ..rig.read.orientation import axes_between, target_rotation
 from ..solve import pole_angle
 from ..solve.limb.two_bones import Hinge, unfollowed_by
 from ..solve.maths.rotations import unit
 from ..solve.problem import Floats
-from . import bend_side, end_bone, make_controls
+from . import bend_side, make_controls
 from .current_pose import Limb, read_poses, target_of
 from .make_controls import Control, Controls, parent_bone_of
 
@@ -80,7 +83,7 @@ def add_chain(
     """Put a chain on `tip` that keeps the current pose; return its bones, root first.
 
     The target is made at the tip, or at the hand or foot below it, which then turns with the target. If that bone is
-    animated, End Rotation stays off (`end_bone.waiting`). A chain of two bones, or of a whole arm or leg, gets a pole
+    animated, End Rotation stays off (`waiting_end`). A chain of two bones, or of a whole arm or leg, gets a pole
     in the plane in which it bends, if wanted, unless it bends to all sides.
 
     Args:
@@ -101,7 +104,7 @@ def add_chain(
     depsgraph = context.evaluated_depsgraph_get()
     world = ob.evaluated_get(depsgraph).matrix_world.copy()
     check_world(ob, world)
-    end = end_bone.find(ob, bones)
+    end = find_end(ob, bones)
     limb = _limb(ob.evaluated_get(depsgraph), bones, end)
     found = bend_side.find(ob, bones, end, depsgraph)
     last = tip if end is None else end
@@ -133,8 +136,8 @@ def add_chain(
     context.view_layer.update()
     if end is not None:
         chain.end_bone = last_name
-        is_fit = end_bone.fit(tip, context.view_layer.depsgraph)
-        chain.use_end_rotation = is_fit and not end_bone.is_animated(ob.pose.bones[last_name])
+        is_fit = fit_end(tip, context.view_layer.depsgraph)
+        chain.use_end_rotation = is_fit and not are_animated(ob.pose.bones[last_name])
     chain.is_chain = True
     # Live solves now, so that everything is one undo step.
     context.view_layer.update()
@@ -153,7 +156,7 @@ def target_control(seen: Object, tip: PoseBone, limb: Limb, turned: PoseBone, ax
     """
     world = seen.matrix_world.copy()
     place = world @ Vector(target_of(Limb(limb.joints[None], limb.frames[None]))[0].tolist())
-    turn = target_rotation(world, end_bone.pose_of(seen.pose.bones[turned.name]), axes)
+    turn = target_rotation(world, pose_of(seen.pose.bones[turned.name]), axes)
     size = 0.15 * size_of(tip, limb, world)
     return Control(f"{PREFIX}{label_of(tip.name)}", Matrix.LocRotScale(place, turn, None), "CUBE", size)
 
@@ -296,7 +299,7 @@ def _pole_angle(
     return angle if abs(angle) > NO_ANGLE else 0.0
 
 
-LISTENERS = ((chain_settings.on_rotation_switched, _rotation_switched),)
+LISTENERS = ((on_rotation_switched, _rotation_switched),)
 
 
 # ---- other targets: for a chain that can't use its own, or an armature that was copied without them
@@ -313,7 +316,7 @@ def make_target(context: Context, tip: PoseBone) -> None:
     check_world(ob, seen.matrix_world)
     make_controls.check(context, ob, Controls.EMPTIES)
     limb = Limb.on(tip, Skeleton.of(ob), read_poses(ob, depsgraph))
-    wanted = target_control(seen, tip, limb, turning_end(tip) or tip, end_axes(tip))
+    wanted = target_control(seen, tip, limb, chains.turning_end(tip) or tip, chains.end_axes(tip))
     follow(tip, *make_controls.make(context, ob, Controls.EMPTIES, [wanted]))
 
 
@@ -326,10 +329,10 @@ def make_own(context: Context, ob: Object) -> None:
         UserError: if nothing can be made; nothing is changed then.
     """
     make_controls.check(context, ob, Controls.EMPTIES)
-    shared = {goal: other for tip in tips(ob) for goal, other in borrowed(tip).items()}
+    shared = {goal: other for tip in chains.tips(ob) for goal, other in borrowed(tip).items()}
     collection = make_controls.collection_of(context, ob)
     own = {goal: _copy(ob, goal, other, collection) for goal, other in shared.items()}
-    for tip in tips(ob):
+    for tip in chains.tips(ob):
         chain = chain_of(tip)
         for role in ROLES:
             goal, _bone = goal_of(chain, role)
@@ -373,7 +376,7 @@ def left_for(tip: PoseBone, view_layer: ViewLayer) -> Goal | None:
         if not (name.startswith(PREFIX) and goal.is_made) or followers(goal.ob, goal.bone):
             continue
         named = name.removeprefix(PREFIX)
-        named = labels.get(named) or labels.get(NUMBER.sub("", named), "")
+        named = labels.get(named) or labels.get(chains.NUMBER.sub("", named), "")
         if named == tip.name:
             return goal
         is_own = goal.ob == ob or (home is not None and is_in(home.objects, goal.ob))
@@ -387,3 +390,76 @@ def follow(tip: PoseBone, goal: Goal) -> None:
     """Have the chain on `tip` follow an object or bone."""
     chain = chain_of(tip)
     chain.target, chain.target_bone = goal.ob, goal.bone
+
+
+# ---- the hand or foot at the end of a chain: which bone it is, and its rotation relative to the target
+
+
+def find_end(ob: Object, bones: Sequence[PoseBone]) -> PoseBone | None:
+    """Return the hand or foot of a limb, given its bones, root first; None if a chain on them can't turn it."""
+    figure = Figure.of(ob, steered_bones(ob))
+    found = end_below(figure, [figure.names.index(bone.name) for bone in bones])
+    if found is None:
+        return None
+    end = ob.pose.bones[figure.names[found]]
+    try:
+        chains.check_bones(ob, [end])
+        chains.check_between(ob, bones[-1], end)
+    except UserError:
+        return None
+    is_taken = any(end in chains.posed_bones(tip) for tip in chains.tips(ob) if tip != bones[-1])
+    return None if is_taken else end
+
+
+def pose_of(bone: PoseBone) -> Matrix:
+    """Return the pose of an evaluated bone; of one that is scaled to zero, to hide it, as it would be without scale."""
+    if all(bone.scale[:]):
+        return bone.matrix
+    mode = bone.rotation_mode
+    turn = Matrix(rest_of(bone).tolist()) @ turned(getattr(bone, rotation_field(mode)), mode)
+    return Matrix.Translation(bone.head) @ turn.to_4x4()
+
+
+def fit_end(tip: PoseBone, depsgraph: Depsgraph) -> bool:
+    """Set the end offset of a chain to the current rotation from its target to its end bone, which then stays as it is.
+
+    Return False, and change nothing, if the end bone or the target has no orientation, below something scaled to zero.
+    """
+    ob, chain, end = tip.id_data, chain_of(tip), chains.end_of(tip)
+    seen = ob.evaluated_get(depsgraph)
+    target = Goal(chain.target, chain.target_bone).world(depsgraph)
+    axes = axes_between(seen.matrix_world, target, pose_of(seen.pose.bones[end.name]))
+    is_fit = bool(np.isfinite(axes).all())
+    if is_fit:
+        chains.set_end_axes(tip, axes)
+    return is_fit
+
+
+def turn_end(context: Context, tip: PoseBone) -> PoseBone:
+    """Make the end bone of a chain turn with the target from their current orientations; return the end bone.
+
+    Raises:
+        UserError: there is no end bone, or it can't be turned; the caller puts settings of the chain back.
+    """
+    ob, chain = tip.id_data, chain_of(tip)
+    end = chains.end_of(tip) or find_end(ob, chains.chain_bones(tip))
+    if end is None:
+        raise UserError("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)
+    chain.end_bone = end.name
+    if not fit_end(tip, context.evaluated_depsgraph_get()):
+        raise UserError("'{end}' or its target is scaled to zero. Reset the scale", end=end.name)
+    chain.use_end_rotation = True
+    context.view_layer.update()
+    return end
+
+
+def are_animated(*bones: PoseBone) -> bool:
+    """Return whether bones are animated; a static target would override that animation."""
+    ob = bones[0].id_data
+    return bool(fcurves.animated(ob, np.array([ob.pose.bones.find(bone.name) for bone in bones])).any())
+
+
+def waiting_end(tip: PoseBone) -> PoseBone | None:
+    """Return the end bone of a chain if it does not take the target's orientation yet because it is animated."""
+    end = chains.end_of(tip)
+    return end if end is not None and chains.turning_end(tip) is None and are_animated(end) else None

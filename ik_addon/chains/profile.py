@@ -22,12 +22,12 @@ from ..core import compat
 from ..core.chain_settings import OUT_OF_REACH, SOLVERS
 from ..core.settings import LAYOUT, chain_of
 from ..core.skeleton import Skeleton, matrix_array, orthonormal
-from ..core.translation.sentences import UserError, quoted, say
+from ..core.translation.sentences import UserError, marked, quoted, say
 from ..core.untyped import Declared, Struct, Value
-from ..rig.plan.chain import chain_bones, end_of
+from ..rig.plan.chain import chain_bones, chain_with, end_of
 from ..rig.plan.limits import ranges_of
 from ..solve.maths.cones import cone_of, nearest_direction, nearest_twist, swing_twist
-from ..solve.maths.rotations import quaternions
+from ..solve.maths.rotations import cross, quaternions
 from ..solve.problem import Floats
 from .bend_side import MANY, animated_bases
 
@@ -441,3 +441,67 @@ def fit(limits: Mapping[PoseBone, Floats]) -> None:
             if math.isfinite(high - low):
                 setattr(bone, f"ik_min_{axis}", low)
                 setattr(bone, f"ik_max_{axis}", high)
+
+
+# ---- the rotations of a joint in words, by what they do to its limb
+
+DIRECTIONS = {"UP": ("x", 1.0), "DOWN": ("x", -1.0), "LEFT": ("z", 1.0), "RIGHT": ("z", -1.0)}
+"""Axis and sign of the rotations that change where a bone points, by the names that scripts use."""
+TWISTS = {"TWIST_MAX": marked("Twist"), "TWIST_MIN": marked("Twist Back")}
+MOVES = (
+    (marked("Left"), marked("Right")),
+    (marked("Back"), marked("Forward")),
+    (marked("Up"), marked("Down")),
+)
+"""Directions along and against each axis of an armature, for a character that faces Blender's front view."""
+SIDEWAYS = (marked("Outward"), marked("Inward"))
+BEND = (marked("Bend"), marked("Straighten"))
+
+
+def names_of(bone: PoseBone) -> dict[str, str]:
+    """Return the user's names for the directions of a joint's limits, by the names that scripts use.
+
+    The hinge of a limb bends and extends. Other directions are named after where the bone moves from its rest pose.
+    """
+    frame = orthonormal(matrix_array(bone.bone.matrix_local)[:3, :3])
+    moved = {name: sign * _moved(frame, axis) for name, (axis, sign) in DIRECTIONS.items()}
+    names = {**_hinge(bone), **TWISTS}
+    left = [name for name in ("UP", "LEFT") if name not in names]
+    # The two rotations get different words: the clearer one chooses first.
+    taken: list[int] = []
+    for name in sorted(left, key=lambda own: -float(np.abs(moved[own]).max())):
+        sizes = np.abs(moved[name])
+        sizes[taken] = -1.0
+        way = int(sizes.argmax())
+        taken.append(way)
+        words = _sideways(bone) if way == 0 else MOVES[way]
+        opposite = {"UP": "DOWN", "LEFT": "RIGHT"}[name]
+        names[name], names[opposite] = words if moved[name][way] > 0.0 else words[::-1]
+    return {name: say(word) for name, word in names.items()}
+
+
+def _moved(frame: Floats, axis: str) -> Floats:
+    """Return where (3,) in armature space a tail moves when a bone's rest frame (3, 3) turns about one of its axes."""
+    return np.asarray(cross(frame[:, "xyz".index(axis)], frame[:, 1]))
+
+
+def _sideways(bone: PoseBone) -> tuple[str, str]:
+    """Return the words for along and against the X axis of the armature, for a bone on one side of the body."""
+    middle = (bone.bone.head_local.x + bone.bone.tail_local.x) / 2.0
+    if abs(middle) <= CENTERED * bone.bone.length:
+        return MOVES[0]
+    return SIDEWAYS if middle > 0.0 else SIDEWAYS[::-1]
+
+
+def _hinge(bone: PoseBone) -> dict[str, str]:
+    """Name the directions of an elbow, a knee or a joint of a finger, which bends about one of its axes."""
+    tip = chain_with(bone)
+    bones = [] if tip is None else chain_bones(tip)
+    if tip is None or bone not in bones[1:] or not any(chain_of(tip).bend_side):
+        return {}
+    axes = axes_of_chain(bones, [], np.array(chain_of(tip).bend_side))[bones.index(bone)]
+    if max(axes.slant, axes.aside) > SLANTED:
+        return {}
+    plus, minus = ("UP", "DOWN") if axes.letters[0] == "x" else ("LEFT", "RIGHT")
+    words = BEND if axes.signs[0] > 0.0 else BEND[::-1]
+    return dict(zip((plus, minus), words, strict=True))

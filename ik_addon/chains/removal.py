@@ -50,7 +50,7 @@ def remove_chains(context: Context, own: Sequence[PoseBone], remove_goals: bool)
     return sorted(goal.name for goal in goals)
 
 
-def restore_pose(ob: Object, view_layer: ViewLayer, only: list[PoseBone] | None = None) -> int:
+def restore_pose(ob: Object, view_layer: ViewLayer, only: list[PoseBone] | None) -> int:
     """Put the bones of chains back into their FK pose and turn Live off; return the number of bones.
 
     Args:

@@ -16,17 +16,17 @@ import numpy as np
 from bpy.types import Object, PoseBone
 
 from ..anatomy.figure import Figure
-from ..bake import BakeReport, baking, selection, skeleton
-from ..bake.selection import time_scale
+from ..bake import BakeReport, baking, skeleton
+from ..bake.scene import frame_range, frames_between, time_scale
 from ..core import contact_keys
 from ..core.keyframes import use_new_action
 from ..core.settings import chain_of
 from ..core.steps import Result, finished
 from ..core.untyped import Json
-from ..feet import find_contacts, ground_object
-from ..feet.pivots import is_of_leg
-from ..feet.plant import Options, plant_feet
-from ..feet.plant_report import Planted, as_saved
+from ..feet import ground_object
+from ..feet.contacts import key_contacts
+from ..feet.plant import Options, Planted, as_saved, plant_feet
+from ..feet.sampled_feet import is_of_leg
 from ..rig.plan.chain import tips
 from ..rig.plan.followers import goals_of
 from ..rig.plan.order import in_order
@@ -129,8 +129,8 @@ class _Work:
 
     def _frames(self, step: int = 1) -> list[int]:
         options = self.options
-        first, last = options.range or selection.frame_range(bpy.context.scene, self.job.ob, options.frames)
-        return selection.frames_between(first, last, step)
+        first, last = options.range or frame_range(bpy.context.scene, self.job.ob, options.frames)
+        return frames_between(first, last, step)
 
     def _times(self) -> Floats:
         """Return the frames (F,) as times of actions."""
@@ -161,7 +161,7 @@ class _Work:
                 self._run(snap.key_range(bpy.context, ob, loose, frames))
             if bare:
                 floor = how.ground
-                self._run(find_contacts.key_contacts(bpy.context, ob, bare, frames, on=how.support, floor=floor))
+                self._run(key_contacts(bpy.context, ob, bare, frames, on=how.support, floor=floor))
             if any(contact_keys.read(tip, times).any() for tip in legs):
                 planted = self._run(plant_feet(bpy.context, ob, legs, frames, how))
             undo.pop_all()

@@ -8,10 +8,10 @@ from bpy.types import FCurve, PoseBone
 
 from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats, Ints
-from . import compat, keyframes
+from . import compat
 from .chain_settings import CONTACTS
 from .key_curve import SAME_FRAME, read_keys
-from .keyframes import Channel, write_channels
+from .keyframes import Channel, check, write_channels
 from .settings import chain_of
 
 SETTING = "ik_addon.contact"
@@ -71,7 +71,7 @@ def mark(tip: PoseBone, names: Collection[str], span: tuple[float, float], frame
     Raises:
         UserError: the contacts can't be keyed; nothing was changed.
     """
-    keyframes.check(tip.id_data, [channel(tip, np.zeros(1))])
+    check(tip.id_data, [channel(tip, np.zeros(1))])
     start, end = span
     keyed = _keyed(tip)
     is_first = not (keyed < start - SAME_FRAME).any()  # the first key's value also holds before it

@@ -17,7 +17,7 @@ from ..solve.problem import Bools, Ints
 from . import channels
 from .chain_settings import IKAddonChain, IKAddonFKStore
 from .channels import REST, Row
-from .settings import OF_BONES, chain_of, has_settings, is_tip
+from .settings import OF_BONES, chain_of, has_settings, is_tip, text_of
 from .stamps import content, set_content
 from .stamps import forget as forget_stamp
 from .untyped import Json
@@ -36,7 +36,7 @@ def _is_stored(bone: PoseBone) -> bool:
 def _noted(chain: IKAddonChain) -> dict[str, float | None]:
     """Read what `_note` wrote: bones from the tip up, with their distances if in rest pose; empty if it is invalid."""
     try:
-        text = _note_of(chain)
+        text = text_of(chain, "resting")
         noted = json.loads(text) if text else {}
     except (ValueError, RecursionError):
         return {}
@@ -163,11 +163,8 @@ def _row_of(bone: PoseBone, *, rests: bool) -> Row | None:
     """
     if not _is_stored(bone):
         return REST.copy() if rests else None
-    try:
-        kept = chain_of(bone).base
-        old, row = kept.rotation_mode, np.array(kept.channels, dtype=np.float32)
-    except UnicodeDecodeError:
-        return None
+    kept = chain_of(bone).base
+    old, row = text_of(kept, "rotation_mode"), np.array(kept.channels, dtype=np.float32)
     if old not in channels.MODES or not np.isfinite(row).all():
         return None
     return row if old == bone.rotation_mode else channels.convert_rotation(row, old, bone.rotation_mode)
@@ -237,7 +234,7 @@ def _is_noted(bone: PoseBone) -> bool:
 def _written(bone: PoseBone, present: Row) -> Row:
     """Return what `note_written` noted (17,), in the current rotation mode."""
     kept = chain_of(bone).base
-    row, old = np.array(kept.written, dtype=np.float32), kept.rotation_mode
+    row, old = np.array(kept.written, dtype=np.float32), text_of(kept, "rotation_mode")
     return channels.as_converted(row, old, present, bone.rotation_mode) if old in channels.MODES else row
 
 
@@ -297,7 +294,7 @@ Stored = dict[int, tuple[str, Json]]
 def snapshot(ob: Object) -> Stored:
     """Take a copy of all stored FK poses, to restore them later."""
     own = {i: chain_of(bone) for i, bone in enumerate(ob.pose.bones) if has_settings(bone)}
-    found = {i: (_note_of(chain), content(chain.base)) for i, chain in own.items()}
+    found = {i: (text_of(chain, "resting"), content(chain.base)) for i, chain in own.items()}
     return {i: held for i, held in found.items() if any(held)}
 
 
@@ -315,11 +312,3 @@ def put_back(ob: Object, stored: Stored) -> None:
             set_content(chain.base, base)
         elif base_now:
             _clear(ob.pose.bones[bone])
-
-
-def _note_of(chain: IKAddonChain) -> str:
-    """Return what `_note` wrote; empty for invalid text in a file made by hand."""
-    try:
-        return chain.resting
-    except UnicodeDecodeError:
-        return ""

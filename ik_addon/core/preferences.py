@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 
 import bpy
@@ -11,7 +12,6 @@ import rna_keymap_ui
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, FloatVectorProperty, StringProperty
 from bpy.types import Addon, AddonPreferences, Context, KeyMap, KeyMapItem, Panel, UILayout
 
-from . import guide
 from .untyped import Declared, Struct
 
 PACKAGE = __package__.rpartition(".ik_addon")[0]
@@ -29,6 +29,10 @@ SIZES = ("line_width", "outline_width", "point_size", "ring_size")
 KEYMAP = "Pose"
 PIE = "IK_ADDON_MT_pie"
 """The pie menu in `ui/menus`."""
+GUIDE = Path(__file__).parents[1] / "docs" / "guide.html"
+"""The user guide as the build makes it of the source."""
+GUIDE_SOURCE = Path(__file__).parents[2] / "docs" / "guide.md"
+"""The same in a checkout."""
 UNASSIGNED = ("ik_addon.chain_add", "ik_addon.drag_target", "ik_addon.solve", "ik_addon.snap_target", "ik_addon.bake")
 """Operators without a shortcut until the user assigns one."""
 
@@ -104,7 +108,7 @@ class IKAddonPreferences(AddonPreferences):
         layout: UILayout = self.layout
         layout.use_property_split = True
         layout.use_property_decorate = False
-        layout.operator("wm.url_open", text="Guide", icon="HELP").url = guide.url()
+        layout.operator("wm.url_open", text="Guide", icon="HELP").url = guide()
         layout.prop(self, "tab")
 
         column = _titled(layout, text="New Chains")
@@ -128,6 +132,11 @@ def preferences() -> Struct:
     addon: Addon | None = bpy.context.preferences.addons.get(PACKAGE)
     own = None if addon is None else addon.preferences
     return _defaults() if own is None else own
+
+
+def guide() -> str:
+    """Return the address of the user guide on this computer."""
+    return (GUIDE if GUIDE.exists() else GUIDE_SOURCE).as_uri()
 
 
 def tab() -> str:

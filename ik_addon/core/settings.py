@@ -187,12 +187,13 @@ def goal_of(chain: IKAddonChain, role: str) -> tuple[Object | None, str]:
     return (goal, bone) if isinstance(goal, Object) else (None, "")
 
 
-def end_name(chain: IKAddonChain) -> str:
-    """Return the name of the end bone of a chain; empty if a file made by hand holds something else."""
+def text_of(group: Struct, name: str) -> str:
+    """Return the text of a setting; empty if a file made by hand holds something else."""
     try:
-        return chain.end_bone
+        text: str = getattr(group, name)
     except UnicodeDecodeError:
         return ""
+    return text
 
 
 def _accepts(setting: Struct, value: Value) -> bool:

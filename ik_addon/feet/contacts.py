@@ -1,4 +1,4 @@
-"""Finding where a point of a foot or hand rests, from the speed and height of its path, with hysteresis.
+"""Finding where a point of a foot or hand rests, from the speed and height of its path, with hysteresis, and keying it.
 
 Speed limits are fractions of the point's own top speed, so a clip that plays too slowly, as recordings at 120 frames a
 second often do, has the same contacts. Speeds are measured over a fraction of the point's pace, not from frame to
@@ -6,16 +6,26 @@ frame, so contacts don't depend on the frame rate either. Heights are compared w
 recordings tilt, and stairs have many heights.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from bpy.types import Context, Object, PoseBone
 
+from ..bake.scene import over_frames
+from ..core import contact_keys, keyframes
+from ..core.steps import part
+from ..rig.plan.chain import end_of
 from ..solve.maths.products import lengths_of
 from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats
+from ..targets.snapped import Chain
 from .filling import smoothed, window
+from .foot_track import Foot
+from .ground_object import UP, Ground
+from .sampled_feet import Feet, is_of_leg, sample
 
 CALM = 0.5
 """A path is smoothed until noise moves a point at rest no faster than this fraction of what counts as slow."""
@@ -246,3 +256,84 @@ def _medians(values: Floats, reach: int, beyond: Literal["edge", "reflect"]) -> 
     """Return the median of each value (F,) and its neighbors up to `reach` places away, padded as `beyond` says."""
     around = np.lib.stride_tricks.sliding_window_view(np.pad(values, reach, mode=beyond), 2 * reach + 1)
     return np.asarray(np.median(around, axis=1))
+
+
+# ---- contacts of feet, keyed on their chains
+
+
+def key_contacts(
+    context: Context,
+    ob: Object,
+    tips: Sequence[PoseBone],
+    frames: Sequence[int],
+    *,
+    on: Object | None,
+    floor: Object | None,
+    sensitivity: float = 1.0,
+    shortest: float = HEEL.shortest,
+) -> Generator[float, None, int]:
+    """Find and key contacts on a range of frames; yields progress (0 to 1). Closing the generator undoes everything.
+
+    Args:
+        context: gives the scene and the view layer.
+        ob: the armature object.
+        tips: the tip bones of the chains.
+        frames: ascending frames; contact keys from the first to the last are replaced.
+        on: what the feet stand on; None if that doesn't move.
+        floor: the ground; None if it is not known; a foot that rests in the air above it doesn't touch it.
+        sensitivity: higher values also accept faster and higher contacts.
+        shortest: minimum duration of a contact, in seconds.
+
+    Returns:
+        The number of contacts found.
+
+    Raises:
+        UserError: contacts can't be found or keyed; nothing was changed.
+    """
+    view_layer, scene = context.view_layer, context.scene
+    rate = scene.render.fps / scene.render.fps_base
+    with over_frames(view_layer, ob) as (undo, before):
+        keyframes.check(ob, [contact_keys.channel(tip, np.zeros(1)) for tip in tips])
+        with ExitStack() as aside:
+            feet = yield from part(sample(context, ob, tips, frames, on, floor, aside), 0.0, 0.8)
+        chains, found, seen = feet.snap.chains, [], []
+        for chain in chains:
+            tip, foot, length = feet.tip(chain), feet.foot(chain), feet.length(chain)
+            feet.keep_pivots(chain, undo)
+            parts = (HEEL, TOE) if end_of(tip) is not None else (HEEL,)
+            contacts = np.zeros((2, len(frames)), dtype=bool)
+            for pivot, criteria in enumerate(parts):
+                path = Path(foot.points(pivot), UP, length, rate)
+                contacts[pivot] = find_contacts(path, _as_wanted(criteria, sensitivity, shortest))
+            found.append(contacts)
+            seen.append(foot)
+        legs = [i for i, chain in enumerate(chains) if is_of_leg(feet.figure, feet.tip(chain))]
+        surface = yield from part(feet.look_at([chains[i] for i in legs]), 0.8, 0.95)
+        rests = [_rests(feet, chains[i], seen[i], found[i], surface) for i in legs]
+        for i, contacts in zip(legs, without_held(rests), strict=True):
+            found[i] = contacts
+        for chain, contacts in zip(chains, found, strict=True):
+            contact_keys.write(feet.tip(chain), contacts, feet.times, undo)
+        yield 0.95
+        before.restore()
+    return sum(len(runs(np.asarray(contacts.any(axis=0)))) for contacts in found)
+
+
+def _rests(feet: Feet, chain: Chain, foot: Foot, contacts: Bools, surface: Ground | None) -> Rests:
+    """Return how high and how tilted a foot rests."""
+    length = feet.length(chain)
+    points = [foot.points(pivot) for pivot in range(2)]
+    way = points[1] - points[0]
+    return Rests(
+        contacts,
+        np.stack([own[:, 2] for own in points]) / length,
+        None if surface is None else surface.heights(np.stack(points, axis=1)).T / length,
+        np.abs(way[:, 2]) / np.maximum(lengths_of(way), 1e-300),
+    )
+
+
+def _as_wanted(criteria: Criteria, sensitivity: float, shortest: float) -> Criteria:
+    wider = {
+        name: sensitivity * getattr(criteria, name) for name in ("slow", "fast", "leaving", "still", "high", "low")
+    }
+    return replace(criteria, shortest=shortest, **wider)

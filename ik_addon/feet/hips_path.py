@@ -96,14 +96,14 @@ class Help:
     """(2, R, 3, F) state of the search, for continuing it: the movement in each of R regions, and its scaled dual."""
 
 
-def help_reach(legs: Sequence[Leg], cap: float, smooth: float, before: Help | None = None) -> Help:
+def help_reach(legs: Sequence[Leg], cap: float, smooth: float, before: Help | None) -> Help:
     """Move the hips so that legs reach.
 
     Args:
         legs: the legs, on the same F frames.
         cap: the largest movement allowed, however short a leg is.
         smooth: frames over which a movement begins and ends, approximately.
-        before: the result for the same legs with fewer cuts.
+        before: the result for the same legs with fewer cuts; None if there is none.
     """
     count = len(legs[0].held)
     before = before or Help(np.zeros((count, 3)), np.zeros((2, 0, 3, count)))

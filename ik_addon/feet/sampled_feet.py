@@ -10,9 +10,10 @@ from functools import cached_property
 import numpy as np
 from bpy.types import Context, Object, PoseBone, ViewLayer
 
-from ..anatomy.body import root_of
+from ..anatomy import body
 from ..anatomy.figure import Figure
-from ..bake.selection import time_scale
+from ..anatomy.sides import is_leg
+from ..bake.scene import time_scale
 from ..chains.current_pose import Limb
 from ..core import contact_keys, keyframes
 from ..core.goals import Goal
@@ -20,17 +21,18 @@ from ..core.settings import chain_of
 from ..core.skeleton import inverse, moved, size_of, unscaled
 from ..core.translation.sentences import UserError
 from ..live import registry
+from ..rig.plan.chain import chain_bones, end_of
 from ..rig.plan.chain import tips as tips_of
 from ..rig.read.orientation import orientation
 from ..solve.maths.products import applied, back_applied
 from ..solve.maths.products import times as product
 from ..solve.maths.rotations import quaternions
 from ..solve.problem import Bools, Floats
-from ..targets.limb_frames import Sampled
-from ..targets.movable import channels_of, parents_of, pole_of, target_of
+from ..targets.movable import channels_of, key_goals, parents_of, pole_of, target_of
 from ..targets.snap import in_fk
-from ..targets.snapped import Chain, Poles, Snap
-from . import original_keys, pivots
+from ..targets.snapped import Chain, Poles, Sampled, Sampler, Snap, rows_of
+from . import original_keys
+from .filling import eased
 from .foot_track import Foot
 from .ground_object import Ground, read_ground, still
 
@@ -93,6 +95,12 @@ class Feet:
         """Return where (F, 3) the limb begins, in world space."""
         return moved(self.sampled.world, self._limbs[chain.tip].joints[:, 0])
 
+    def keep_pivots(self, chain: Chain, undo: ExitStack) -> None:
+        """Store heel and toe in the settings of a chain; `undo` puts back what was stored."""
+        tip = self.tip(chain)
+        undo.callback(store_pivots, tip, _stored_pivots(tip))
+        store_pivots(tip, pivots_of(self.figure, tip))
+
     def foot(self, chain: Chain) -> Foot:
         """Return the hand or foot, seen from what it stands on: as its target has it, or in FK if that has no keys."""
         goal = self.snap.goals[chain.target]
@@ -121,7 +129,7 @@ class Feet:
         `bone` has the axes (1, 3, 3) of the end bone in the world on the first frame.
         """
         turns, seen = orientation(where), inverse(self.support)
-        heel_and_toe = np.zeros((2, 3)) if chain.end is None else pivots.of(self.figure, self.tip(chain))
+        heel_and_toe = np.zeros((2, 3)) if chain.end is None else pivots_of(self.figure, self.tip(chain))
         return Foot(
             places=moved(seen, where[:, :3, 3]),
             turns=quaternions(np.moveaxis(product(seen[:, :3, :3], turns), 0, -1)),
@@ -171,7 +179,7 @@ def sample(
     whole = Snap.of(context.view_layer, ob, [*tips, *rest], False, Poles.KEEP)
     figure = Figure.of(ob)
     first = [figure.names.index(whole.skeleton.names[chain.bones[0]]) for chain in whole.chains[: len(tips)]]
-    carrying = {root_of(figure, bone) for bone in first}
+    carrying = {body.root_of(figure, bone) for bone in first}
     hips = ob.pose.bones.find(figure.names[carrying.pop()]) if len(carrying) == 1 else None
     more = [] if hips is None else [bone for bone in (hips, whole.skeleton.parents[hips]) if bone >= 0]
     extra = [Goal(other) for other in (ground, on) if other is not None]
@@ -181,10 +189,10 @@ def sample(
         goals=[*whole.goals, *extra],
     )
     along = [] if hips is None else _followers(ob, tips, ob.pose.bones[hips])
-    body: list[Goal] = []
+    carried: list[Goal] = []
     if hips is not None and not rest:  # feet planted earlier need the hips where they are
-        body = [Goal(ob, ob.pose.bones[hips].name), *(goal for _tip, goal in along)]
-    original_keys.put_back([*whole.goals[: len(tips)], *body], times, undo)
+        carried = [Goal(ob, ob.pose.bones[hips].name), *(goal for _tip, goal in along)]
+    original_keys.put_back([*whole.goals[: len(tips)], *carried], times, undo)
     with sampler.alone, in_fk(context, ob, [*tips, *rest]) if sampler.is_solved else nullcontext():
         found = yield from sampler.sample(context.view_layer, frames)
     support = still(len(frames)) if on is None else unscaled(found.goals[:, -1])
@@ -227,7 +235,7 @@ def _followers(ob: Object, planted: Collection[PoseBone], hips: PoseBone) -> lis
     carrying = {*parents_of(ob, ""), Goal(ob), *(Goal(ob, bone.name) for bone in hips.parent_recursive)}
     for tip in tips_of(ob):
         target, pole = target_of(tip), pole_of(tip)
-        if chain_of(tip).enabled and target is not None and not pivots.is_of_leg(figure, tip):
+        if chain_of(tip).enabled and target is not None and not is_of_leg(figure, tip):
             both = (None if tip in planted else target, pole)
             found += [(tip, goal) for goal in both if goal is not None and _is_free(goal, carrying)]
     return found
@@ -243,3 +251,80 @@ def _is_free(goal: Goal, carrying: set[Goal]) -> bool:
     except UserError:
         return False
     return True
+
+
+# ---- the points at which the hand or foot of a chain touches, stored in the settings of the chain
+
+
+def is_of_leg(figure: Figure, tip: PoseBone) -> bool:
+    """Return whether a chain is on a leg."""
+    return is_leg(figure, _row(figure, tip))
+
+
+def _stored_pivots(tip: PoseBone) -> Floats:
+    """Return the stored heel and toe (2, 3), in the axes of the end bone from its head; zero where none is stored."""
+    chain = chain_of(tip)
+    return np.array([chain.heel_pivot, chain.toe_pivot], dtype=np.float64)
+
+
+def found_pivots(figure: Figure, tip: PoseBone) -> Floats:
+    """Return heel and toe (2, 3) as derived from the bones, in the axes of the end bone from its head."""
+    end = end_of(tip)
+    if end is None:
+        return np.zeros((2, 3))
+    points = np.array(body.pivots_of(figure, _row(figure, tip), figure.names.index(end.name)))
+    axes = np.array(end.bone.matrix_local.to_3x3(), dtype=np.float64)
+    away = points - figure.heads[figure.names.index(end.name)]
+    return np.asarray((away[:, :, None] * axes[None]).sum(axis=1))
+
+
+def pivots_of(figure: Figure, tip: PoseBone) -> Floats:
+    """Return the stored heel and toe (2, 3), or those derived from the bones if none are stored."""
+    own = _stored_pivots(tip)
+    return own if own.any() else found_pivots(figure, tip)
+
+
+def store_pivots(tip: PoseBone, pivots: Floats) -> None:
+    """Store heel and toe (2, 3) in the settings of a chain."""
+    chain = chain_of(tip)
+    chain.heel_pivot, chain.toe_pivot = pivots.tolist()
+
+
+def _row(figure: Figure, tip: PoseBone) -> list[int]:
+    return [figure.names.index(bone.name) for bone in chain_bones(tip)]
+
+
+# ---- hands, the head and other goals, keyed so that they move with the hips, unless something holds them
+
+
+def follow(feet: Feet, moved: Floats, blend: int, undo: ExitStack) -> Generator[float, None, list[Goal]]:
+    """Key the goals that go along with the hips; yields progress (0 to 1).
+
+    Args:
+        feet: the planted feet.
+        moved: (F, 3) how far the hips were moved, in world space.
+        blend: frames over which the movement fades out towards a contact; during contacts the goal stays.
+        undo: takes the keys back.
+
+    Returns:
+        The goals that were keyed.
+    """
+    ob, frames, at = feet.snap.ob, feet.frames, feet.times
+    goals = [goal for _tip, goal in feet.along]
+    if not goals or not moved.any():
+        return []
+    places = [replace(goal, turns=False) for goal in goals]
+    sampler = Sampler.of(ob, [], places, shown=False)
+    with nullcontext() if sampler.is_solved else registry.paused(ob):
+        sampled = yield from sampler.sample(feet.view_layer, frames)
+    wanted = sampled.goals[:, :, :3, 3].copy()
+    for g, (tip, _goal) in enumerate(feet.along):
+        wanted[:, g] += moved - eased(moved, np.asarray(contact_keys.read(tip, at).any(axis=0)), blend)
+    rows = rows_of(places, sampled, wanted, {})
+    old = [original_keys.before(goal, at) for goal in goals]
+    for goal in goals:
+        undo.callback(goal.set_row, goal.row())
+    key_goals(places, rows, at, undo)
+    for goal, keys in zip(goals, old, strict=True):
+        original_keys.keep(goal, keys, at, undo, along=True)
+    return goals

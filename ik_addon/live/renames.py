@@ -15,7 +15,7 @@ from bpy.types import Armature, Object, PoseBone
 from numpy.typing import NDArray
 
 from ..core import hooks
-from ..core.settings import chain_of, end_name, goal_of
+from ..core.settings import chain_of, goal_of, text_of
 from ..core.untyped import Struct
 from ..rig.plan.chain import NUMBER, end_of, tips
 
@@ -114,7 +114,7 @@ def _settle(armature: Armature) -> None:
     for ob in bpy.data.objects:
         for tip in tips(ob) if ob.data == armature else ():
             end = end_of(tip)
-            if end is not None and end.name != end_name(chain_of(tip)):
+            if end is not None and end.name != text_of(chain_of(tip), "end_bone"):
                 chain_of(tip).end_bone = end.name
 
 
@@ -127,5 +127,5 @@ def _bones_named(objects: Iterable[Object]) -> Iterator[tuple[PoseBone, str, Obj
                 goal, bone = goal_of(chain, role)
                 if goal is not None and goal.type == "ARMATURE" and bone:
                     yield tip, f"{role}_bone", goal
-            if end_name(chain):
+            if text_of(chain, "end_bone"):
                 yield tip, "end_bone", ob

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
 from bpy.types import Context, Object, PoseBone
 from mathutils import Matrix, Quaternion, Vector
 
-from ..anatomy.body import feet_of, find_members
+from ..anatomy.body import feet_of, find_members, root_of
 from ..anatomy.chain_ends import end_below
 from ..anatomy.figure import Figure
 from ..anatomy.limbs import limb_of, part_of
@@ -35,7 +36,6 @@ from ..targets.autokey import auto_key, left_out, reverting
 from ..targets.edit_range import HERE, EditRange
 from ..targets.movable import goals_of, parents_of, target_of
 from ..targets.snap import in_fk, snap_here
-from .figure import Extent, Free
 from .over_range import BodyRange, Dragged
 from .pins import FLAGS, image_of, stored_pins
 from .read import Stand
@@ -47,6 +47,17 @@ NAMED = 3
 
 HOLDING = 25.0
 """The largest force with which a target holds a hand: enough to bend an arm, too little to hold back the body."""
+
+
+class Free(Enum):
+    """What holds a figure without pins."""
+
+    FEET = "FEET"
+    """Its feet stay in place."""
+    ROOT = "ROOT"
+    """Its root stays in place, and the joints from there to the dragged joint turn."""
+    CHAIN = "CHAIN"
+    """Only the connected bones up from the dragged joint turn, as with Blender's Auto IK."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +78,68 @@ class Ask:
 
 def _steered(bone: str) -> UserError:
     return UserError("A constraint or driver moves '{bone}'. Mute it, or drag what the bone follows", bone=bone)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The part of an armature that may move."""
+
+    root: str
+    """The bone that moves freely; empty: none."""
+    turning: frozenset[str] | None
+    """The bones that may turn; None: all."""
+    length: int
+    """How many bones turn, counted up from the dragged joint; 0: the whole body follows."""
+    longest: int
+    """The largest such number: up to the root, and including it."""
+
+    @classmethod
+    def of(
+        cls,
+        ob: Object,
+        figure: Figure,
+        grabbed: Sequence[int],
+        *,
+        use_tail: bool,
+        length: int,
+        without_pins: Free | None,
+    ) -> Extent:
+        """Find the part that may move.
+
+        Args:
+            ob: the armature object.
+            figure: its bones.
+            grabbed: the bone that is dragged, then its mirror image if that is dragged too.
+            use_tail: whether their tails are dragged.
+            length: maximum number of bones that turn, counted up; 0: as the other arguments say.
+            without_pins: what holds the body if it has no pins; None: it has pins.
+        """
+        root = root_of(figure, grabbed[0])
+        fixed = set(figure.up(root))
+        # Turning a bone does not move its own head, unless the bone moves freely.
+        rows = [list(figure.up(bone))[0 if use_tail or bone in fixed else 1 :] for bone in grabbed]
+        longest = sum(bone not in fixed for bone in rows[0]) + 1
+        if length == 0 and without_pins is Free.CHAIN:
+            length = _connected(ob, figure, rows[0])
+        if 0 < length < longest:
+            tops = {row[min(length, len(row)) - 1] for row in rows} - fixed
+            turning = frozenset(figure.names[bone] for top in tops for bone in figure.below(top))
+            return cls("", turning, length, longest)
+        if without_pins is Free.ROOT and root != grabbed[0]:
+            return cls("", None, 0, longest)
+        return cls(_movable(ob, figure, root), None, 0, longest)
+
+
+def _connected(ob: Object, figure: Figure, row: Sequence[int]) -> int:
+    """Return how many bones at the start of an upward row are connected to one another."""
+    loose = (count for count, bone in enumerate(row, 1) if not ob.data.bones[figure.names[bone]].use_connect)
+    return next(loose, len(row))
+
+
+def _movable(ob: Object, figure: Figure, root: int) -> str:
+    """Return the first bone from the root up that can move: a connected bone can't move away from its parent."""
+    above = (ob.data.bones[figure.names[bone]] for bone in figure.up(root))
+    return next(bone.name for bone in above if bone.parent is None or not bone.use_connect)
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,8 @@ from ..solve.maths.products import lengths_of, times, times_back
 from ..solve.maths.rotations import dot, quaternions, unit
 from ..solve.problem import Floats, Ints
 from ..targets.edit_range import EditRange
-from ..targets.limb_frames import Sampler
 from ..targets.places import turned_about
-from ..targets.snapped import Poles, Snap, rows_of
+from ..targets.snapped import Poles, Sampler, Snap, rows_of
 from .read import Stand
 
 SLIPS = 1e-3

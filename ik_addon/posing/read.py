@@ -1,17 +1,21 @@
-"""From the current pose of an armature to the arrays of a body."""
+"""From the current pose of an armature to the arrays of a body, and how its joints fold."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from bpy.types import Depsgraph, Object, PoseBone
 
-from ..anatomy.body import LIMBS, find_members
+from ..anatomy.body import LIMBS, Region, find_members
+from ..anatomy.chain_ends import joints_of
 from ..anatomy.figure import Figure
 from ..anatomy.limbs import elbow
-from ..chains import bend_side, end_bone
+from ..anatomy.sides import side_of_row
+from ..chains import bend_side
+from ..chains.new_chain import find_end
 from ..core import channels
 from ..core.channels import FIELDS, Row
 from ..core.constraints import steered_bones
@@ -22,12 +26,13 @@ from ..rig.plan.limits import is_free, ranges_of, stiffness_of
 from ..solve import Body, Pin, PosedBody
 from ..solve.maths.products import back_times, determinants, times, times_back
 from ..solve.problem import Floats, Ints
-from .figure import Fold, folds_of
 
 HARDENING = 0.5
 """Stiffness that a radian of rotation adds to a joint of a spine or neck."""
 SIDEWAYS = 0.5
 """Stiffness of an elbow, a knee or a spine across the axis about which it folds."""
+BENT = np.sin(np.radians(5.0))
+"""A joint bent at rest by more than this, as the sine of the angle, shows how it folds."""
 STRAIGHT = np.radians(6.0)
 """A knee or elbow that is bent by less than this to its side begins to bend there."""
 
@@ -165,6 +170,56 @@ def _bends(depsgraph: Depsgraph, ob: Object, figure: Figure, frames: Mapping[str
         if limb.region not in LIMBS or lower is None:
             continue
         bones = [ob.pose.bones[figure.names[bone]] for bone in row]
-        bend = bend_side.to_bend(ob, bones, end_bone.find(ob, bones), depsgraph, STRAIGHT)
+        bend = bend_side.to_bend(ob, bones, find_end(ob, bones), depsgraph, STRAIGHT)
         found[bones[lower].name] = frames[bones[0].name] @ bend
     return np.array(list(found.values()))
+
+
+# ---- how joints fold
+
+
+class Fold(NamedTuple):
+    """How an elbow, knee or hock folds, or a joint of a spine or neck."""
+
+    axes: Floats
+    """(3, 3) in its columns, at rest: the unit axis about which it folds, the direction of the segment below, across
+    the first, and the axis across both."""
+    twists: bool
+    """Whether the bone can twist too, as forearms and spines do."""
+    hardens: bool = False
+    """Whether it gets stiffer the farther it bends, so that the whole spine bends."""
+
+
+def folds_of(figure: Figure) -> dict[int, Fold]:
+    """Return how joints fold: elbows, knees and hocks by the bone below, spine and neck bones forward and back.
+
+    Joints whose fold is unknown are left out.
+    """
+    found = {}
+    for limb in find_members(figure):
+        row = list(limb.row)
+        if limb.region not in LIMBS:
+            side = side_of_row(figure, row)
+            if side is not None:
+                points = joints_of(figure, row)
+                line = points[-1] - points[0]
+                found.update(dict.fromkeys(row, Fold(_axes(np.cross(side, line), line), twists=True, hardens=True)))
+            continue
+        points = joints_of(figure, row)
+        segments = np.diff(points, axis=0)
+        side, lower = side_of_row(figure, row), elbow(figure, row)
+        across = np.zeros(3) if side is None else np.cross(side, points[-1] - points[0])
+        for bone, before, after in zip(row[1:], segments, segments[1:], strict=False):
+            axis = np.cross(before, after)
+            if np.linalg.norm(axis) <= BENT * np.linalg.norm(before) * np.linalg.norm(after):
+                axis = across if lower is not None and bone == row[lower] else np.zeros(3)  # a split bone does not fold
+            if axis.any():
+                found[bone] = Fold(_axes(axis, after), limb.region is Region.ARM)
+    return found
+
+
+def _axes(axis: Floats, along: Floats) -> Floats:
+    """Return the axes (3, 3) of a fold about an axis (3,) whose segment points along a direction (3,)."""
+    z = np.cross(axis, along)
+    x, z = axis / np.linalg.norm(axis), z / np.linalg.norm(z)
+    return np.stack([x, np.cross(z, x), z], axis=1)

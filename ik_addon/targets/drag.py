@@ -10,8 +10,8 @@ import numpy as np
 from bpy.types import Context, Object, PoseBone
 from mathutils import Matrix, Quaternion, Vector
 
-from ..bake.restore import PoseSnapshot
-from ..chains.joint_names import chain_name
+from ..bake.scene import PoseSnapshot
+from ..chains.names import chain_name
 from ..core.channels import FIELDS, rotation_field, turned, with_rotation
 from ..core.goals import Goal
 from ..core.settings import chain_of, goal_of, is_tip, object_of

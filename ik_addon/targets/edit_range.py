@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from bpy.types import Scene
 
-from ..bake.selection import time_scale
+from ..bake.scene import time_scale
 from ..core import contact_keys, keyframes
 from ..core.channels import FIELDS, WIDTH, Row
 from ..core.falloff import changed, weights

@@ -20,10 +20,9 @@ from ..rig.plan.presence import Reference
 from ..solve.maths.products import applied
 from ..solve.problem import Floats
 from .autokey import auto_key
-from .limb_frames import Sampled
 from .movable import locked
 from .places import bend_turn, on_one_side, turned_about
-from .snapped import Poles, Snap, rows_of
+from .snapped import Poles, Sampled, Snap, rows_of
 
 
 class Meaning(NamedTuple):

@@ -16,9 +16,8 @@ from bpy.types import Context, Object, PoseBone
 
 from .. import bake
 from ..bake import BakeReport
-from ..bake.restore import Edits
-from ..bake.selection import time_scale
-from ..chains.joint_names import chain_name
+from ..bake.scene import Edits, time_scale
+from ..chains.names import chain_name
 from ..core import channels, compat, fk_keys, keyframes
 from ..core.channels import FIELDS, Row
 from ..core.keyframes import key_step

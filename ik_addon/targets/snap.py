@@ -7,12 +7,11 @@ from dataclasses import replace
 import numpy as np
 from bpy.types import Context, Object, PoseBone
 
-from ..bake.restore import SceneSnapshot
-from ..bake.selection import check_armature, time_scale
+from ..bake.scene import over_frames, time_scale
 from ..chains import removal
 from ..chains.current_pose import read_poses, shifts
-from ..chains.end_bone import waiting
-from ..chains.joint_names import chain_name
+from ..chains.names import chain_name
+from ..chains.new_chain import waiting_end
 from ..chains.profile import exceeded
 from ..core import channels, fk_store, keyframes
 from ..core.report import percent
@@ -25,9 +24,8 @@ from ..rig.plan.chain import chain_bones, posed_bones
 from ..rig.plan.limits import is_free
 from ..solve.problem import Floats
 from .autokey import auto_key, left_out, reverting
-from .limb_frames import batches
 from .movable import channels_of, key_goals, target_of
-from .snapped import Poles, Snap
+from .snapped import Poles, Snap, batches
 
 AWAY = 0.02
 """A joint that is farther than this from the record, in lengths of its chain, is reported."""
@@ -140,20 +138,14 @@ def key_range(
     Raises:
         UserError: the goals can't be keyed; nothing has changed.
     """
-    view_layer = context.view_layer
-    view_layer.update()
-    check_armature(ob, view_layer)
-    scene = context.scene
+    view_layer, scene = context.view_layer, context.scene
     scale = time_scale(scene)
-    with ExitStack() as undo:
-        undo.callback(view_layer.update)
+    with over_frames(view_layer, ob) as (undo, before):
         for tip in tips:
             _take_end(tip, undo)
         snap = Snap.of(view_layer, ob, tips, shown, poles)
         for goal in snap.goals:
             keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
-        before = SceneSnapshot(view_layer, ob)
-        undo.callback(before.restore)
         is_solved = snap.sampler.is_solved
         with nullcontext() if is_solved else registry.paused(ob):
             distances = snap.distances(snap.sampler.here(view_layer.depsgraph))
@@ -177,7 +169,6 @@ def key_range(
         before.restore()
         for goal in snap.goals:
             goal.show_keys(scale * scene.frame_current_final)
-        undo.pop_all()
     _beyond.difference_update(map(_key_of, tips))
     _beyond.update(_key_of(tip) for tip in tips if tip.name in away and exceeded(tip))
     if not (shown or object_of(ob).live):
@@ -207,7 +198,7 @@ def _key_of(tip: PoseBone) -> tuple[int, str]:
 def _take_end(tip: PoseBone, undo: ExitStack) -> None:
     """Let an animated hand or foot take the orientation of a target that has no keys yet; `undo` reverts it."""
     chain, target = chain_of(tip), target_of(tip)
-    if target is None or target.is_keyed or waiting(tip) is None:
+    if target is None or target.is_keyed or waiting_end(tip) is None:
         return
     undo.callback(setattr, chain, "use_end_rotation", False)
     chain.use_end_rotation = True

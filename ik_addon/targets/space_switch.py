@@ -20,14 +20,13 @@ from mathutils import Matrix
 
 from ..anatomy.body import chest_of, head_of, parent_bone_of
 from ..anatomy.figure import Figure
-from ..bake.restore import SceneSnapshot
 from ..bake.sampling import at_frame
-from ..bake.selection import time_scale
+from ..bake.scene import SceneSnapshot, time_scale
 from ..chains.make_controls import can_be_made, editing
-from ..core import compat, keyframes
+from ..core import compat
 from ..core.goals import Goal
 from ..core.key_curve import SAME_FRAME
-from ..core.keyframes import key_step
+from ..core.keyframes import Channel, key_step
 from ..core.skeleton import inverse, matrix_array
 from ..core.translation.sentences import UserError, say
 from ..core.untyped import Struct, has_mark, set_mark
@@ -143,7 +142,7 @@ class _Visit:
 
     def key(self, frames: tuple[float, float], values: tuple[float, float], undo: ExitStack) -> None:
         """Key a step of the influence on two frames of the action."""
-        channel = keyframes.Channel(self.goal.name, self.influence, 0, np.array(values), of_object=True)
+        channel = Channel(self.goal.name, self.influence, 0, np.array(values), of_object=True)
         key_step(self.goal.ob, [channel], frames, undo, held=True)
 
     def remove(self) -> None:

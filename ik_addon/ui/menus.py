@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import bpy
 from bpy.types import Context, Menu, Panel, SpaceView3D, UILayout
 
-from ..core import guide
+from ..core import preferences
 from ..core.settings import object_of, overlay_of
 from .operators.active import active_chain, armature, obstacle
 
@@ -103,7 +103,7 @@ class IK_ADDON_MT_pose(Menu):
                 self.layout.separator()
             draw_entries(self.layout, group)
         self.layout.separator()
-        self.layout.operator("wm.url_open", text="Guide", icon="HELP").url = guide.url()
+        self.layout.operator("wm.url_open", text="Guide", icon="HELP").url = preferences.guide()
 
 
 def draw_pose_entry(menu: Menu, _context: Context) -> None:

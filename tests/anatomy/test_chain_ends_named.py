@@ -148,7 +148,8 @@ def test_hands_and_feet_are_told_from_other_bones(
 def test_a_bone_moved_by_a_constraint_is_no_end_bone(addon: Addon) -> None:
     ob = build(row("thigh.L", "shin.L", "foot.L=0.3"))
     ob.pose.bones["foot.L"].constraints.new("COPY_ROTATION").target = ob
-    assert addon.module("chains.end_bone").find(ob, [ob.pose.bones[name] for name in ("thigh.L", "shin.L")]) is None
+    limb = [ob.pose.bones[name] for name in ("thigh.L", "shin.L")]
+    assert addon.module("chains.new_chain").find_end(ob, limb) is None
 
 
 # ---- rigs without meaningful names: limbs are found by shape, even if each half is several bones

@@ -156,12 +156,12 @@ def limb(points: Points, names: list[str], roll: float, mirrored: bool) -> bpy.t
 
 
 def names(addon: Addon, bone: bpy.types.PoseBone) -> dict[str, str]:
-    return dict(addon.module("chains.joint_names").names_of(bone))
+    return dict(addon.module("chains.profile").names_of(bone))
 
 
 def moved(addon: Addon, bone: bpy.types.PoseBone, direction: str) -> Any:
     """Return the place of a bone's tail after the bone has turned in a direction."""
-    axis, sign = addon.module("chains.joint_names").DIRECTIONS[direction]
+    axis, sign = addon.module("chains.profile").DIRECTIONS[direction]
     before = rigs.tail(bone.id_data, bone.name)
     bone.rotation_mode = "QUATERNION"
     rigs.change(bone, rotation_quaternion=Quaternion([float(axis == own) for own in "xyz"], 0.2 * sign))

@@ -70,7 +70,7 @@ def test_contacts_of_the_walk_are_found(addon: Addon, leaf: str | None) -> None:
         tip, end = ob.pose.bones[f"{side}Leg"], ob.pose.bones.find(f"{side}Foot")
         tip.ik_addon.end_bone = f"{side}Foot"
         tip.ik_addon.chain_length, tip.ik_addon.is_chain = 2, True
-        pivots = addon.module("feet.pivots").found(addon.module("anatomy.figure").Figure.of(ob), tip)
+        pivots = addon.module("feet.sampled_feet").found_pivots(addon.module("anatomy.figure").Figure.of(ob), tip)
         length = rigs.length(ob, f"{side}Leg", 2)
         for part, pivot in zip(("heel", "toe"), pivots, strict=True):
             points = poses[:, end, :3, :3] @ pivot + poses[:, end, :3, 3]

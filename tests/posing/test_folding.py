@@ -130,7 +130,7 @@ def test_limbs_fold_in_their_plane_and_trunks_forward_and_back(addon: Addon) -> 
         ("horse", {"lower_leg", "hind_foot", "forearm", "forefoot"}, set(), None),
     ):
         figure = addon.module("anatomy.figure").Figure.of(armature_of(kind))
-        folds = addon.module("posing.figure").folds_of(figure)
+        folds = addon.module("posing.read").folds_of(figure)
         found = {figure.names[bone]: fold for bone, fold in folds.items()}
         limbs = {name: fold for name, fold in found.items() if side_of(name)}
         assert {name for name, fold in limbs.items() if not fold.twists} == {f"{n}.{s}" for n in folding for s in "LR"}
@@ -150,7 +150,7 @@ def test_a_straight_limb_folds_to_the_side_of_its_kind(addon: Addon) -> None:
         places = [(x, 0, 2), (x, 0, 1), (x, 0, 0.1), (x, -0.3, 0)]
         rigs.add_bones(ob, places, [f"{name}.{side}" for name in ("thigh", "shin", "foot")], parent="hips")
     figure = addon.module("anatomy.figure").Figure.of(ob)
-    folds = addon.module("posing.figure").folds_of(figure)
+    folds = addon.module("posing.read").folds_of(figure)
     assert {figure.names[bone] for bone in folds} == {"shin.L", "shin.R"}
     assert all(abs(fold.axes[0, 0]) > 0.99 for fold in folds.values())
 
@@ -158,6 +158,6 @@ def test_a_straight_limb_folds_to_the_side_of_its_kind(addon: Addon) -> None:
 def test_limbs_fold_once_if_their_bones_are_split(addon: Addon) -> None:
     for rig in ("mGear", "MakeHuman", "Mixamo"):
         figure = addon.module("anatomy.figure").Figure.of(rigs_named.build(RIGS[rig]))
-        folds = addon.module("posing.figure").folds_of(figure)
+        folds = addon.module("posing.read").folds_of(figure)
         limbs = {bone for limb in find_members(figure) if limb.region in LIMBS for bone in limb.row}
         assert len(limbs & set(folds)) == 4, rig

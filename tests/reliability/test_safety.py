@@ -189,7 +189,7 @@ def test_hostile_settings_disturb_no_other_chain_in_the_interface(
         fix.fix_of(tip, report, view_layer)
         assert panel.texts_of(tip, report)
         addon.module("ui.panels.chain").shares_bones(tip)
-        addon.module("chains.joint_names").names_of(tip)
+        addon.module("chains.profile").names_of(tip)
         assert draw.read(view_layer, draw.rigs(view_layer, None), wanted)[1] is not None
         for operator, options in (
             ("snap_target", {"chains": "ACTIVE"}),

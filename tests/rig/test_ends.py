@@ -30,7 +30,7 @@ def leg(*, connect: bool = True, **settings: object) -> tuple[bpy.types.Object, 
 def fit(addon: Addon, ob: bpy.types.Object, tip: str = "shin") -> None:
     """Make the end bone turn with its target from now on."""
     bpy.context.view_layer.update()
-    addon.module("chains.end_bone").turn(bpy.context, ob.pose.bones[tip])
+    addon.module("chains.new_chain").turn_end(bpy.context, ob.pose.bones[tip])
     bpy.context.view_layer.update()
 
 

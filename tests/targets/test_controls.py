@@ -82,7 +82,7 @@ def test_a_pose_pasted_flipped_is_the_mirror_image_of_arms_stretched_from_their_
 
 
 def test_copy_pose_says_which_controls_it_leaves_out(figure: bpy.types.Object, addon: Any, capfd: Capture) -> None:
-    left_out, compat = addon.module("targets.controls").not_copied, addon.module("core.compat")
+    left_out, compat = addon.module("targets.movable").not_copied, addon.module("core.compat")
     is_empty = not figure.pose.bones["mixamorig:LeftLeg"].ik_addon.target_bone
     bpy.ops.ik_addon.select_controls()
     assert bool(left_out(bpy.context, figure)) == is_empty

@@ -123,11 +123,11 @@ def test_keys_can_be_shown_and_assigned_in_the_keymap(addon: Addon) -> None:
 
 
 def test_the_guide_opens_on_this_computer(addon: Addon, monkeypatch: pytest.MonkeyPatch) -> None:
-    guide, texts = addon.module("core.guide"), list[str]()
+    preferences, texts = addon.module("core.preferences"), list[str]()
     Panel(bpy.types.IK_ADDON_MT_pose, Layout(texts)).draw(bpy.context)
     assert texts == ["Guide"]
-    page = Path(url2pathname(urlsplit(guide.url()).path))
+    page = Path(url2pathname(urlsplit(preferences.guide()).path))
     assert "Coming from Blender" in page.read_text(encoding="utf-8")
     assert page.name == "guide.html"
-    monkeypatch.setattr(guide, "PAGE", page.with_name("nothing.html"))  # as in a checkout used as an extension
-    assert guide.url().endswith("/docs/guide.md")
+    monkeypatch.setattr(preferences, "GUIDE", page.with_name("nothing.html"))  # as in a checkout used as an extension
+    assert preferences.guide().endswith("/docs/guide.md")

@@ -12,7 +12,7 @@ from mathutils import Matrix, Vector
 from ...anatomy.parts import side_of
 from ...core.chain_settings import IKAddonChain
 from ...core.constraints import SCALING, driven_channels, drivers_on, fighting_constraints
-from ...core.settings import chain_of, end_name, goal_of, is_newer, is_tip, unusable
+from ...core.settings import chain_of, goal_of, is_newer, is_tip, text_of, unusable
 from ...core.translation.sentences import UserError, marked, say
 from ...solve.problem import Floats
 from .followers import borrowed, goals_of
@@ -81,7 +81,7 @@ def bending_end(tip: PoseBone) -> PoseBone | None:
 
 def end_of(tip: PoseBone) -> PoseBone | None:
     """Return the end bone (the hand or foot) of the chain on `tip`, or None."""
-    name = end_name(chain_of(tip))
+    name = text_of(chain_of(tip), "end_bone")
     return (below(tip, name) or _renamed_end(tip, name)) if name else None
 
 

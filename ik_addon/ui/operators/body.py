@@ -11,8 +11,7 @@ from ...core.goals import named
 from ...core.settings import overlay_of
 from ...core.translation.sentences import UserError, marked, say
 from ...core.untyped import Json, Struct
-from ...posing.drag import Ask, BodyDrag
-from ...posing.figure import Free
+from ...posing.drag import Ask, BodyDrag, Free
 from ...posing.pick import Picked, joint_of, picked, target_bones
 from ...posing.pins import FLAGS, extremities, set_pins, stored_pins
 from ...rig.plan.followers import follower_in

@@ -10,9 +10,9 @@ from bpy.types import Context, Event, Object, PoseBone
 from ...anatomy import chain_ends, limbs
 from ...anatomy.figure import Figure
 from ...anatomy.parts import Part
-from ...chains import bend_side, end_bone, new_chain, removal
-from ...chains.joint_names import chain_name
+from ...chains import bend_side, new_chain, removal
 from ...chains.make_controls import Controls
+from ...chains.names import chain_name
 from ...core import compat
 from ...core.constraints import steered_bones
 from ...core.preferences import CONTROLS, preferences
@@ -203,7 +203,7 @@ def turn_end(context: Context, tip: PoseBone, frames: list[int] | None = None) -
             undo.callback(setattr, chain, name, copy(getattr(chain, name)))
         with registry.paused(ob):
             chain.use_rotation = False
-            end = end_bone.turn(context, tip)
+            end = new_chain.turn_end(context, tip)
             if reach_of(tip) != reach and frames is None:
                 # The head of an unconnected end bone is not where the tip bone's tail was.
                 remarks = snap.snap_here(context, ob, [tip], shown=True)
@@ -218,7 +218,7 @@ def turn_end(context: Context, tip: PoseBone, frames: list[int] | None = None) -
 def why_waiting(tip: PoseBone) -> list[str]:
     """Say, at most once, that the hand or foot of a chain can turn with the target once its animation is snapped."""
     text = "'{bone}' is animated. Bring the target to the pose on a range to turn it with the target"
-    bone = end_bone.waiting(tip)
+    bone = new_chain.waiting_end(tip)
     return [] if bone is None else [say(text, bone=bone.name)]
 
 

@@ -9,13 +9,13 @@ from bpy.props import BoolProperty, EnumProperty
 from bpy.types import Context, Event, Object, PoseBone
 
 from ...anatomy.body import Region
-from ...bake.restore import SceneSnapshot
 from ...bake.sampling import stepped
+from ...bake.scene import SceneSnapshot
 from ...chains import character, convert, mirror
 from ...chains.conversion import converted_bones, sources
 from ...chains.current_pose import read_poses, shifts
-from ...chains.joint_names import chain_name
 from ...chains.make_controls import Controls
+from ...chains.names import chain_name
 from ...core.preferences import CONTROLS, preferences
 from ...core.report import percent
 from ...core.steps import finished

@@ -6,14 +6,14 @@ import bpy
 from bpy.props import EnumProperty, StringProperty
 from bpy.types import Context, Event, Object, OperatorProperties, PoseBone
 
-from ...chains.joint_names import chain_name
+from ...chains.names import chain_name
 from ...core.chain_settings import ROLES
 from ...core.goals import Goal
 from ...core.report import count_of_frames
 from ...core.settings import chain_of, goal_of, object_of
 from ...core.translation.sentences import UserError, count, marked, quoted, say
-from ...targets import controls, ik_fk, snap, space_switch
-from ...targets.movable import why_lacking
+from ...targets import ik_fk, snap, space_switch
+from ...targets.movable import controls_of, key_controls, not_copied, select_controls, why_lacking
 from ...targets.snapped import Poles
 from ...targets.space_switch import Space, spaces_of
 from .active import ArmatureOperator, ChainOperator, Internal, active_tip, armature, asked, operators
@@ -30,7 +30,7 @@ class ControlsOperator(ChainsOperator):
         Raises:
             UserError: there are none.
         """
-        found = controls.controls_of(ob, self.chosen(context), with_trunk=self.chains == "ALL")
+        found = controls_of(ob, self.chosen(context), with_trunk=self.chains == "ALL")
         if not found:
             raise UserError("No target or pole here can be moved")
         return found
@@ -45,7 +45,7 @@ class IK_ADDON_OT_select_controls(ControlsOperator):
 
     def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Select them."""
-        found = controls.select(context, self.controls(context, ob))
+        found = select_controls(context, self.controls(context, ob))
         return self.done(count(found, "Selected 1 control", "Selected {count} controls"))
 
 
@@ -60,7 +60,7 @@ class IK_ADDON_OT_key_controls(ControlsOperator):
         """Key them."""
         found = self.controls(context, ob)
         try:
-            controls.key(context, found)
+            key_controls(context, found)
         except RuntimeError as error:
             raise UserError("Can't key '{object}': {error}", object=ob.name, error=error) from None
         done = count(len(found), "Keyed 1 control", "Keyed {count} controls")
@@ -80,12 +80,12 @@ class IK_ADDON_OT_copy_pose(Internal, ArmatureOperator):
 
     def invoke(self, context: Context, _event: Event) -> set[str]:
         """Leave the key to Blender where nothing is left out."""
-        return self.execute(context) if controls.not_copied(context, armature(context)) else {"PASS_THROUGH"}
+        return self.execute(context) if not_copied(context, armature(context)) else {"PASS_THROUGH"}
 
     def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Copy what can be copied, and say what can't."""
         bpy.ops.pose.copy()
-        left_out = count(len(controls.not_copied(context, ob)), "1 control", "{count} controls")
+        left_out = count(len(not_copied(context, ob)), "1 control", "{count} controls")
         text = "Left out {controls}: Copy Pose takes no empties. To copy a limb, select all its bones"
         return self.done(say(text, controls=left_out), warns=True)
 

@@ -8,14 +8,15 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, St
 from bpy.types import Context, Object, PoseBone
 
 from ...anatomy.figure import Figure
-from ...bake.selection import time_scale
-from ...chains.joint_names import chain_name
+from ...bake.scene import time_scale
+from ...chains.names import chain_name
 from ...core import contact_keys
 from ...core.chain_settings import CONTACTS
 from ...core.report import count_of_frames
 from ...core.translation.sentences import UserError, count, marked, say
-from ...feet import find_contacts, pivots, plant
-from ...feet.contacts import HEEL
+from ...feet import plant
+from ...feet.contacts import HEEL, key_contacts
+from ...feet.sampled_feet import found_pivots, store_pivots
 from ...rig.plan.chain import end_of
 from .active import ChainOperator, asked, seconds
 from .progress import ClipOperator, Steps
@@ -65,7 +66,7 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
     def steps(self, context: Context, ob: Object) -> Steps:
         """Find and key contacts."""
         frames = self.frames(context)
-        found = yield from find_contacts.key_contacts(
+        found = yield from key_contacts(
             context,
             ob,
             self.chosen(context),
@@ -155,7 +156,7 @@ class IK_ADDON_OT_find_pivots(ChainOperator):
         """Find and store the pivots."""
         if end_of(tip) is None:
             raise UserError("There is no hand or foot below '{tip}'. Choose an End Bone", tip=tip.name)
-        pivots.store(tip, pivots.found(Figure.of(tip.id_data), tip))
+        store_pivots(tip, found_pivots(Figure.of(tip.id_data), tip))
         return {"FINISHED"}
 
 

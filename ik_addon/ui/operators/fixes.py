@@ -19,9 +19,9 @@ from bpy.types import (
     ViewLayer,
 )
 
-from ...chains.joint_names import names_by_tip
 from ...chains.make_controls import can_be_made, editing
 from ...chains.mirror import mirror_chain
+from ...chains.names import names_by_tip
 from ...chains.new_chain import follow, left_for, make_own, make_target
 from ...chains.profile import exceeded, fit
 from ...core import compat

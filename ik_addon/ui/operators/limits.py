@@ -11,8 +11,8 @@ from bpy.types import Context, Object, PoseBone
 from ...anatomy import chain_ends
 from ...anatomy.figure import Figure
 from ...chains import profile
-from ...chains.joint_names import names_of
 from ...chains.new_chain import why_unusable
+from ...chains.profile import names_of
 from ...core import compat
 from ...core.skeleton import angles_of
 from ...core.translation.sentences import UserError, count, marked, quoted, say
@@ -29,7 +29,7 @@ SIDES = {
     "TWIST_MAX": ("y", "max"),
     "TWIST_MIN": ("y", "min"),
 }
-"""Axis and end of each limit, by the name that scripts use; `joint_names` has the names shown to users."""
+"""Axis and end of each limit, by the name that scripts use; `profile` has the names shown to users."""
 DIRECTIONS = (
     ("ALL", "All", "All limits in the directions in which the bone is rotated"),
     ("UP", "Max X", "Maximum rotation around X"),

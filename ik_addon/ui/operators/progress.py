@@ -12,7 +12,7 @@ from ...bake import frame_range, frames_between
 from ...core import interruption
 from ...core.steps import finished
 from ...core.translation.sentences import UserError, marked, say
-from ...feet.pivots import is_of_leg
+from ...feet.sampled_feet import is_of_leg
 from ...rig.plan.chain import tips
 from .active import ArmatureOperator, armature, asked
 from .solve import CHAINS, ChainsOperator

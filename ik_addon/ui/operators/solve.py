@@ -7,7 +7,7 @@ from bpy.props import EnumProperty
 from bpy.types import Context, Object, PoseBone
 
 from ...chains import removal
-from ...chains.joint_names import names_by_tip
+from ...chains.names import names_by_tip
 from ...core import channels
 from ...core.settings import chain_of, object_of
 from ...core.translation.sentences import UserError, count, say

@@ -11,7 +11,7 @@ import numpy as np
 from bpy.types import Context, Object, PoseBone, UILayout
 
 from ...chains import bend_side
-from ...chains.joint_names import names_by_tip, trunk_names
+from ...chains.names import names_by_tip, trunk_names
 from ...core import compat
 from ...core.chain_settings import FOLDS
 from ...core.report import percent

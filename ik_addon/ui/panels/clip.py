@@ -4,7 +4,7 @@ import math
 
 from bpy.types import Context, Object, PoseBone, Scene, UILayout
 
-from ...bake.selection import time_scale
+from ...bake.scene import time_scale
 from ...core import contact_keys
 from ...core.chain_settings import CONTACTS
 from ...core.settings import chain_of

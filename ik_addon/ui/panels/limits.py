@@ -5,8 +5,7 @@ import math
 import bpy
 from bpy.types import Context, Menu, Object, PoseBone, UILayout
 
-from ...chains.joint_names import names_of
-from ...chains.profile import FOLDER, SHIPPED, SUBDIR
+from ...chains.profile import FOLDER, SHIPPED, SUBDIR, names_of
 from ...core.settings import chain_of
 from ...core.skeleton import angles_of
 from ...core.translation.sentences import say

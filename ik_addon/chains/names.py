@@ -1,0 +1,32 @@
+"""What the list and messages call chains: by their limbs, or else by their tip bones."""
+
+from collections import Counter
+
+from bpy.types import Object, PoseBone
+
+from ..anatomy.body import Region, chest_of, find_members, head_of, parent_bone_of
+from ..anatomy.figure import Figure
+from ..core.constraints import steered_bones
+from ..core.translation.sentences import say
+
+
+def trunk_names(ob: Object) -> dict[str, str]:
+    """Return the names of hips, chest and head by their bones."""
+    figure = Figure.of(ob, steered_bones(ob))
+    legs = [list(member.row) for member in find_members(figure) if member.region is Region.LEG and not member.is_fore]
+    parts = {parent_bone_of(figure, leg): say("Hips") for leg in legs}
+    parts |= {chest_of(figure): say("Chest"), head_of(figure): say("Head")}
+    return {figure.names[bone]: name for bone, name in parts.items() if bone is not None}
+
+
+def names_by_tip(ob: Object) -> dict[str, str]:
+    """Return the names of limbs, chest and head by the tip bone that their chains have, without those of several."""
+    figure = Figure.of(ob, steered_bones(ob))
+    found = {figure.names[member.row[-1]]: say(member.label) for member in find_members(figure)}
+    often = Counter(found.values())
+    return {tip: name for tip, name in found.items() if often[name] == 1}
+
+
+def chain_name(tip: PoseBone) -> str:
+    """Return what the list and messages call a chain, given its tip bone: its limb if it has a name, or this bone."""
+    return names_by_tip(tip.id_data).get(tip.name, tip.name)
