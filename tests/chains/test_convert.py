@@ -381,7 +381,7 @@ def test_refuses_itasc_and_an_armature_scaled_to_zero() -> None:
 
 
 def test_needs_a_constraint_and_something_to_restore() -> None:
-    ob = rigs.armature()
+    ob = rigs.arm()[0]
     with refused("'Rig' has no enabled IK constraint"):
         bpy.ops.ik_addon.convert_constraints()
     with refused("No IK constraint of 'Rig' was converted"):

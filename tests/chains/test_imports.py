@@ -126,7 +126,7 @@ def test_limits_stay_off_joints_that_go_beyond_them(tmp_path: Path, capfd: pytes
     calf = ob.pose.bones["Bip01 L Calf"]
     rigs.limit(calf, x=(-6, 6), z=(-6, 6))
     message = said(capfd, lambda: bpy.ops.ik_addon.snap_target(chains="ALL", **span))
-    assert "the chain on 'Bip01 L Calf' is" in message
+    assert "the chain on 'Left Leg' is" in message
     assert "of its length away from the record" in message
     assert bpy.ops.ik_addon.fix(tip=calf.name) == {"FINISHED"}
     assert not calf.use_ik_limit_x
