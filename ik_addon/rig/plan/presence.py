@@ -160,6 +160,11 @@ class Presence:
         """Return the evaluated copy of an object, or the original if there is no depsgraph."""
         return ob if self._depsgraph is None else ob.evaluated_get(self._depsgraph)
 
+    def posed(self, ob: Object) -> Object:
+        """Return the evaluated copy of an armature object; the original if it was edited, and not evaluated since."""
+        seen = self.seen(ob)
+        return ob if seen.pose is None or seen.pose.bones.keys() != ob.pose.bones.keys() else seen
+
     def evaluates(self, goal: Object) -> bool:
         """Whether an object is in the view layer and evaluated in viewports."""
         uid = uid_of(goal)

@@ -136,14 +136,12 @@ class _Poses:
     def __init__(self, ob: Object, plan: Plan, sample: Sample) -> None:
         self.rows = sample.channels.copy()
         """(F, k, 17) channels of `Plan.live`."""
-        self._poses = np.empty_like(sample.basis)
         self._put: list[tuple[Ints, Callable[[], Floats]]] = []
         """Rows of solved bones, and what returns their pose matrices (F, ..., 4, 4)."""
         self._ob = ob
         self._plan = plan
-        self._basis, self._goals = sample.basis, sample.goals
-        self._sampled = {int(bone): sample.poses[:, i] for i, bone in enumerate(plan.sampled)}
-        self._own = {int(bone): sample.sampled_basis[:, i] for i, bone in enumerate(plan.sampled)}
+        self._basis, self._goals, self._sample = sample.basis[:, plan.numbers.live], sample.goals, sample
+        self._poses = np.empty_like(self._basis)
         self._known: dict[int, Floats] = {}
         self._still: _Poses | None = None
         """The FK pose of one frame, if it is that of all frames."""
@@ -181,8 +179,8 @@ class _Poses:
         if parent == tip:
             return np.asarray(applied(skeleton.offsets[end], local[:, :, 3])[:, :3])
         # Mechanism bones between the two move rigidly with the tip.
-        head = skeleton.to_pose(self._ob, end, local, self._sampled[parent])[:, :3, 3]
-        found = _moved(inverse(self._sampled[tip]), head)
+        head = skeleton.to_pose(self._ob, end, local, self._sampled(parent))[:, :3, 3]
+        found = _moved(inverse(self._sampled(tip)), head)
         return np.where(np.isfinite(found), found, chain.reach)
 
     def goals(self, wave: Wave) -> Goals:
@@ -265,7 +263,11 @@ class _Poses:
 
     def displacement(self, bone: int) -> Floats:
         """Return the displacement (F, 4, 4) of a bone of `Plan.rides` since it was sampled, in armature space."""
-        return _displaced(self._sampled[bone], self(bone))
+        return _displaced(self._sampled(bone), self(bone))
+
+    def _sampled(self, bone: int) -> Floats:
+        """Return the pose (F, 4, 4) in which a bone was sampled."""
+        return self._sample.poses[:, self._plan.numbers.places[bone]]
 
     def __call__(self, bone: int) -> Floats:
         """Return the pose (F, 4, 4) of a solved or sampled bone."""
@@ -277,14 +279,15 @@ class _Poses:
 
     def _follow(self, bone: int) -> Floats:
         skeleton = self._plan.skeleton
-        seen = self._sampled[bone]
+        seen = self._sampled(bone)
         if not self._plan.moves(bone):
             return seen
         # A bone between two chains moves with its parent, which may have moved.
         parent = int(skeleton.parents[bone])
         if bone in self._plan.riding:
             return times(self.displacement(parent), seen)
-        posed = skeleton.to_pose(self._ob, bone, self._own[bone], self(parent))
+        own = self._sample.basis[:, self._plan.numbers.places[bone]]
+        posed = skeleton.to_pose(self._ob, bone, own, self(parent))
         flat = ~np.isfinite(posed).all(axis=(1, 2))
         if flat.any():
             posed[flat] = times(self.displacement(parent), seen)[flat]
