@@ -126,8 +126,7 @@ class Presence:
             view_layer: of any scene.
             depsgraph: the one in which objects are evaluated; None: use the originals.
         """
-        scene, *sets = with_sets(view_layer.id_data)
-        self._scene = scene
+        _scene, *sets = with_sets(view_layer.id_data)
         self._depsgraph = depsgraph
         self._layers = [view_layer, *(behind.view_layers[0] for behind in sets)]
 
@@ -177,7 +176,7 @@ class Presence:
         """
         if self._has_all(ob, goals):
             return (True,)
-        others = [Presence(layer) for layer in self._scene.view_layers if layer != self._layers[0]]
+        others = [Presence(layer) for layer in self._layers[0].id_data.view_layers if layer != self._layers[0]]
         return (False, *(other._has_all(ob, goals) for other in others))
 
     def _has_all(self, ob: Object, goals: Collection[Object]) -> bool:
