@@ -151,15 +151,15 @@ def live_armatures(scene: Scene) -> list[Object]:
     if known is not None and len(found) == len(known):
         return found
     every = {ob.session_uid: ob for shown in with_sets(scene) for ob in shown.objects if ob.type == "ARMATURE"}
-    found, asked = [], 0
+    references, asked = [], 0
     for ob in every.values():
         with hooks.apart(ob.name):
             if ob.pose is not None and object_of(ob).live:
-                found.append(ob)
+                references.append(Reference.of(ob))
             asked += 1
     if asked == len(every):  # a fault is not remembered
-        registry.live[scene.session_uid] = list(map(Reference.of, found))
-    return found
+        registry.live[scene.session_uid] = references
+    return [every[reference.uid] for reference in references]
 
 
 def plans_beside(ob: Object) -> dict[int, Plan]:

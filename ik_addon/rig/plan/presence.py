@@ -128,6 +128,7 @@ class Presence:
         """
         _scene, *sets = with_sets(view_layer.id_data)
         self._depsgraph = depsgraph
+        self._posed: dict[int, Object] = {}
         self._layers = [view_layer, *(behind.view_layers[0] for behind in sets)]
 
     @cached_property
@@ -161,8 +162,11 @@ class Presence:
 
     def posed(self, ob: Object) -> Object:
         """Return the evaluated copy of an armature object; the original if it was edited, and not evaluated since."""
-        seen = self.seen(ob)
-        return ob if seen.pose is None or seen.pose.bones.keys() != ob.pose.bones.keys() else seen
+        if ob.session_uid not in self._posed:
+            seen = self.seen(ob)
+            is_older = seen.pose is None or seen.pose.bones.keys() != ob.pose.bones.keys()
+            self._posed[ob.session_uid] = ob if is_older else seen
+        return self._posed[ob.session_uid]
 
     def evaluates(self, goal: Object) -> bool:
         """Whether an object is in the view layer and evaluated in viewports."""
