@@ -1,6 +1,6 @@
 """What moves bones of an armature besides animation: constraints and drivers."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from bpy.types import (
     ChildOfConstraint,
@@ -69,12 +69,10 @@ def drivers_on(ob: Object, paths: Collection[str]) -> list[FCurve]:
     return [driver for driver in compat.drivers_of(ob) if driver.data_path in paths and not driver.mute]
 
 
-def fighting_constraints(
-    ob: Object, bones: list[PoseBone], constrained: Sequence[PoseBone] | None = None
-) -> Iterator[tuple[PoseBone, Constraint]]:
+def fighting_constraints(ob: Object, bones: list[PoseBone]) -> Iterator[tuple[PoseBone, Constraint]]:
     """Yield enabled constraints that move a bone of the chain after the solve, each with the bone that owns it."""
     names = {bone.name for bone in bones}
-    for owner in ob.pose.bones if constrained is None else constrained:
+    for owner in ob.pose.bones:
         for constraint in filter(is_on, owner.constraints):
             if owner.name in names or not names.isdisjoint(moved_by(owner, constraint)):
                 yield owner, constraint

@@ -80,11 +80,6 @@ def _before_frame(ob: Object, rig: Rig, scene: Scene, graphs: list[Depsgraph], i
         rig.put_early(ob, scene.frame_current_final, graphs)
 
 
-def _unmute(ob: Object, rig: Rig, scene: Scene) -> None:
-    if rig.foretold is not None:
-        rig.unmute(ob, _graphs(scene))
-
-
 def _graphs(scene: Scene) -> list[Depsgraph]:
     return [layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None]
 
@@ -113,8 +108,9 @@ def _in_step(depsgraph: Depsgraph) -> Presence | None:
 
 @persistent
 def _frame_change_post(scene: Scene, depsgraph: Depsgraph) -> None:
+    graphs = _graphs(scene)
     for ob in registry.objects():  # first: what is put back forgets the rigs
-        guarded_rig(_unmute, ob, scene)
+        guarded_rig(lambda ob, rig: rig.unmute(ob, graphs), ob)
     hooks.put_back()
     registry.is_changing = False
     if registry.is_paused:

@@ -14,7 +14,7 @@ import numpy as np
 from ..core.channels import Row
 from ..rig.plan.inputs import Numbers
 from ..rig.read.sample import Sample
-from ..rig.write.outcomes import Outcomes
+from ..rig.write.solving import Outcomes
 from ..rig.write.waves import Posed
 
 BLOCK = 64

@@ -147,25 +147,19 @@ def live_armatures(scene: Scene) -> list[Object]:
         registry.count = number
         registry.live.clear()
     known = registry.live.get(scene.session_uid)
-    if known is not None:
-        found: list[Object] = []
-        for reference in known:
-            ob = reference.find()
-            if ob is None or ob.name != reference.name:
-                break
-            found.append(ob)
-        else:
-            return found
-    references: dict[int, Reference] = {}
-    armatures, asked = [ob for shown in with_sets(scene) for ob in shown.objects if ob.type == "ARMATURE"], 0
-    for ob in armatures:
+    found = [ob for reference in known or () if (ob := reference.find()) is not None and ob.name == reference.name]
+    if known is not None and len(found) == len(known):
+        return found
+    every = {ob.session_uid: ob for shown in with_sets(scene) for ob in shown.objects if ob.type == "ARMATURE"}
+    references, asked = [], 0
+    for ob in every.values():
         with hooks.apart(ob.name):
             if ob.pose is not None and object_of(ob).live:
-                references[ob.session_uid] = Reference.of(ob)
+                references.append(Reference.of(ob))
             asked += 1
-    if asked == len(armatures):  # a fault is not remembered
-        registry.live[scene.session_uid] = list(references.values())
-    return [ob for reference in references.values() if (ob := reference.find()) is not None]
+    if asked == len(every):  # a fault is not remembered
+        registry.live[scene.session_uid] = references
+    return [every[reference.uid] for reference in references]
 
 
 def plans_beside(ob: Object) -> dict[int, Plan]:

@@ -258,7 +258,7 @@ class Rig:
         """Return the numbers (1, w) with the live bones as shown, and these (k, 17)."""
         inputs, fields = self.plan.numbers, self._fields
         numbers = numbers_now(inputs, depsgraph, fields=fields)
-        shown = numbers[0, inputs.rows].reshape(-1, WIDTH)[inputs.live]
+        shown = inputs.fk(numbers)[0]
         for name in FIELDS.keys() - set(fields):
             shown[:, FIELDS[name]] = self.bones.written[:, FIELDS[name]]
         return numbers, shown
@@ -383,12 +383,12 @@ class Rig:
             self._mutes = fcurves.mutes(ob, {self.plan.skeleton.names[bone] for bone in self.plan.live.tolist()})
         if not fcurves.mute(ob.evaluated_get(depsgraph), self._mutes.all):
             return False
-        self.foretold = numbers[0, self.plan.numbers.rows].reshape(-1, WIDTH)[self.plan.numbers.live]
+        self.foretold = self.plan.numbers.fk(numbers)[0]
         return True
 
     def unmute(self, ob: Object, graphs: Sequence[Depsgraph]) -> None:
         """Have the keys of live bones animate them again."""
-        for graph in graphs if self._mutes is not None else ():
+        for graph in graphs if self._mutes is not None and self.foretold is not None else ():
             fcurves.mute(ob.evaluated_get(graph), self._mutes.own)
 
     def doubt(self, frame: float | None = None) -> None:

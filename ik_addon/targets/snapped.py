@@ -185,7 +185,8 @@ class Sampler:
     def foretelling(self, view_layer: ViewLayer, stored: Row) -> Callable[[Sequence[int]], Sampled | None]:
         """Return what samples frames from F-curves, or returns None if anything else affects the motion."""
         depsgraph, own = view_layer.depsgraph, [(goal.ob, goal.bone) for goal in self.goals]
-        inputs = Inputs.of(self.ob, depsgraph, Skeleton.of(self.ob), self.bones, self.bones, self.tips, own)
+        presence = Presence(view_layer, depsgraph)
+        inputs = Inputs.of(self.ob, presence, Skeleton.of(self.ob), self.bones, self.bones.tolist(), self.tips, own)
         plan = Plan.of(self.ob, depsgraph) if self.is_solved else None
         is_moved = follow_live(self.ob, inputs, view_layer.id_data)
         is_moved |= bool(Plan.of(self.ob, depsgraph, self.tips).watch)
@@ -224,7 +225,7 @@ class Sampler:
         parents = self._parents([goal.ob for goal in self.goals])
         return Sampled(
             world=of_all(posed.world(posed.inputs.own)),
-            poses=of_all(posed.poses[:, posed.inputs.sampled]),
+            poses=of_all(posed.poses[:, posed.inputs.live]),
             settings=of_all(posed.settings),
             goals=np.stack(goals, axis=1) if goals else np.empty((count, 0, 4, 4)),
             spaces=np.stack(spaces, axis=1) if spaces else np.empty((count, 0, 4, 4)),

@@ -1,7 +1,6 @@
 """Which bones a chain has, and whether it can be solved."""
 
 import re
-from collections.abc import Sequence
 from itertools import pairwise
 
 import bpy
@@ -184,28 +183,11 @@ def check(ob: Object, tip: PoseBone, view_layer: ViewLayer) -> list[str]:
         tip: its tip bone.
         view_layer: the one that must contain its goals.
     """
-    constrained = [bone for bone in ob.pose.bones if bone.constraints]
-    return check_seen(ob, tip, chain_bones(tip), turning_end(tip), constrained, Presence(view_layer))
+    return check_seen(ob, tip, Presence(view_layer))
 
 
-def check_seen(
-    ob: Object,
-    tip: PoseBone,
-    bones: list[PoseBone],
-    end: PoseBone | None,
-    constrained: Sequence[PoseBone],
-    presence: Presence,
-) -> list[str]:
-    """Do the same as `check`, for a chain on an evaluated frame.
-
-    Args:
-        ob: the armature object, the original one.
-        tip: its tip bone.
-        bones: the chain's evaluated bones, root first.
-        end: its evaluated end bone, if that takes the target's orientation.
-        constrained: the evaluated bones that have constraints.
-        presence: finds goals and their evaluated copies.
-    """
+def check_seen(ob: Object, tip: PoseBone, presence: Presence) -> list[str]:
+    """Do the same as `check` with the evaluated copies that `presence` finds; `ob` and `tip` are originals."""
     obstacle = why_closed(ob)
     if obstacle:
         raise UserError(obstacle)
@@ -214,7 +196,8 @@ def check_seen(
     chain = chain_of(tip)
     for _, label in unusable(chain):
         raise UserError(UNUSABLE, label=say(label))
-    posed = [*bones, *([] if end is None else [end])]
+    seen = presence.posed(ob)
+    bones, posed = ([seen.pose.bones[bone.name] for bone in own] for own in (chain_bones(tip), posed_bones(tip)))
     if chain.target is None:
         raise UserError(NO_TARGET)
     for goal in goals_of(tip):
@@ -230,9 +213,9 @@ def check_seen(
             )
     if chain.end_bone and end_of(tip) is None:
         raise UserError(NOT_BELOW, end_bone=chain.end_bone, tip=tip.name)
-    check_bones(ob, posed, constrained)
-    if end is not None:
-        check_between(ob, bones[-1], end)
+    check_bones(seen, posed)
+    if len(posed) > len(bones):
+        check_between(seen, bones[-1], posed[-1])
     segments, movable = _segments(bones, reach_of(tip).length)
     if not segments + movable:
         raise UserError("All bones of the chain start at the same point, so it has no length to solve")
@@ -254,9 +237,9 @@ def check_seen(
     return remarks
 
 
-def check_bones(ob: Object, bones: list[PoseBone], constrained: Sequence[PoseBone] | None = None) -> None:
-    """Raise `UserError` if anything but the solver moves these bones; `constrained` as in `check_seen`."""
-    for owner, constraint in fighting_constraints(ob, bones, constrained):
+def check_bones(ob: Object, bones: list[PoseBone]) -> None:
+    """Raise `UserError` if anything but the solver moves these bones."""
+    for owner, constraint in fighting_constraints(ob, bones):
         raise UserError(FOUGHT, constraint=constraint.name, owner=owner.name)
     for name, path in driven_channels(ob, bones):
         raise UserError(DRIVEN, path=path, bone=name)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from bpy.types import Object, PoseBone
@@ -48,6 +49,47 @@ class ChainPlan:
     folds: tuple[tuple[float, float, float], ...]
     """How much each bone folds, in the rest axes of the bone above; empty for an even bend. See `Problem.folds`."""
 
+    @classmethod
+    def of(
+        cls,
+        ob: Object,
+        tip: PoseBone,
+        path: tuple[int, ...],
+        end: int | None,
+        presence: Presence,
+        skeleton: Skeleton,
+    ) -> Self:
+        """Plan the chain on a tip bone; raise `UserError` if it can't be solved."""
+        remarks = check_seen(ob, tip, presence)
+        settings, posed = chain_of(tip), presence.posed(ob).pose.bones
+        bones = [posed[bone] for bone in path]
+        last = None if end is None else posed[end]
+        for bone in (*bones, *([] if last is None else [last])):
+            check_numbers(bone, limits=settings.use_limits)
+        if settings.planar and not has_plane(bones):
+            remarks.append(say("Stay in Plane has no effect with limits or rotation. Lock axes instead"))
+        use_pole = settings.pole is not None and chain_of(bones[-1]).use_pole  # Use Pole may be animated or driven
+        above = bones[0].parent
+        goals = [Part(settings.target, settings.target_bone)]
+        if use_pole:
+            goals.append(Part(settings.pole, settings.pole_bone))
+        return cls(
+            tip=tip.name,
+            bones=path,
+            end=end,
+            end_axes=tuple((x, y, z) for x, y, z in end_axes(tip).tolist()),
+            reach=reach_of(tip).to_tuple(),
+            is_loose=last is not None and not (last.bone.use_connect and last.parent == bones[-1]),
+            remarks=tuple(remarks),
+            carriers=presence.sources.carriers(goals),
+            root_carriers=presence.sources.carriers([Part(ob, "" if above is None else above.name)]),
+            has_pole=use_pole,
+            turns=settings.use_rotation,
+            bend_side=tuple(settings.bend_side),
+            bends_both_ways=settings.bends_both_ways,
+            folds=_folds(settings, path, skeleton),
+        )
+
     @property
     def posed(self) -> tuple[int, ...]:
         """Indices of the bones that the chain poses, root first, its end bone last."""
@@ -57,47 +99,6 @@ class ChainPlan:
     def takes_rotation(self) -> bool:
         """Whether the tip or the end bone takes the target's orientation."""
         return self.turns or self.end is not None
-
-
-def checked(
-    ob: Object,
-    tip: PoseBone,
-    bones: list[PoseBone],
-    path: tuple[int, ...],
-    end: int | None,
-    constrained: list[PoseBone],
-    presence: Presence,
-    skeleton: Skeleton,
-) -> ChainPlan:
-    """Plan the chain on a tip bone from its evaluated bones; raise `UserError` if it can't be solved."""
-    settings = chain_of(tip)
-    last = None if end is None else presence.seen(ob).pose.bones[end]
-    remarks = check_seen(ob, tip, bones, last, constrained, presence)
-    for bone in (*bones, *([] if last is None else [last])):
-        check_numbers(bone, limits=settings.use_limits)
-    if settings.planar and not has_plane(bones):
-        remarks.append(say("Stay in Plane has no effect with limits or rotation. Lock axes instead"))
-    use_pole = settings.pole is not None and chain_of(bones[-1]).use_pole  # Use Pole may be animated or driven
-    above = bones[0].parent
-    goals = [Part(settings.target, settings.target_bone)]
-    if use_pole:
-        goals.append(Part(settings.pole, settings.pole_bone))
-    return ChainPlan(
-        tip=tip.name,
-        bones=path,
-        end=end,
-        end_axes=tuple((x, y, z) for x, y, z in end_axes(tip).tolist()),
-        reach=reach_of(tip).to_tuple(),
-        is_loose=last is not None and not (last.bone.use_connect and last.parent == bones[-1]),
-        remarks=tuple(remarks),
-        carriers=presence.sources.carriers(goals),
-        root_carriers=presence.sources.carriers([Part(ob, "" if above is None else above.name)]),
-        has_pole=use_pole,
-        turns=settings.use_rotation,
-        bend_side=tuple(settings.bend_side),
-        bends_both_ways=settings.bends_both_ways,
-        folds=_folds(settings, path, skeleton),
-    )
 
 
 def _folds(settings: IKAddonChain, path: tuple[int, ...], skeleton: Skeleton) -> tuple[tuple[float, float, float], ...]:

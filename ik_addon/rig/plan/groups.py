@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from bpy.types import Object, PoseBone
+from bpy.types import Object
 from numpy.typing import NDArray
 
 from ...core.chain_settings import IKAddonChain
@@ -167,53 +167,39 @@ class Wave:
 
 def shape_of(ob: Object, seen: Object, skeleton: Skeleton, group: Group, own: list[ChainPlan]) -> Shape:
     """Return the shape of a group of chains of an armature object; `seen` is its evaluated copy."""
-    if group.is_end:
-        return _end_shape(ob, seen.pose.bones[group.bones[0]], skeleton, own[0])
     bones = [seen.pose.bones[bone] for bone in group.bones]
     place = {bone: i for i, bone in enumerate(group.bones)}
     settings = [chain_of(ob.pose.bones[chain.tip]) for chain in own]
-    limited = {bone for chain, s in zip(own, settings, strict=True) if s.use_limits for bone in chain.bones}
+    limited = {bone for chain, s in zip(own, settings, strict=True) if s.use_limits for bone in chain.posed}
     ranges = [ranges_of(bone) if i in limited else (FREE,) * 3 for bone, i in zip(bones, group.bones, strict=True)]
-    stiffness = [stiffness_of(bone) if i in limited else (0.0,) * 3 for bone, i in zip(bones, group.bones, strict=True)]
-    policy = OutOfReach(settings[0].out_of_reach) if len(own) == 1 else OutOfReach.EXTEND
-    first = settings[0]
-    if is_connected(first, bones[0]) or drivers_on(ob, out_of_reach_paths(first, bones)):
-        policy = OutOfReach.EXTEND
-    is_stiff = any(any(s) for s in stiffness)
-    is_bounded = any(r != (FREE,) * 3 for r in ranges)
-    limits = tuple((*x, *z, *y) for x, z, y in ranges) if is_bounded else None
-    return Shape(
-        solver=_solver(settings),
-        out_of_reach=policy,
-        iterations=max(s.iterations for s in settings),
+    shape = Shape(
         parents=tuple(place.get(int(skeleton.parents[bone]), -1) for bone in group.bones),
-        segments=tuple(place[chain.bones[-1]] for chain in own),
-        weights=tuple(s.weight for s in settings) if len(own) > 1 else (1.0,),
-        poles=tuple(chain.has_pole for chain in own),
-        turns=tuple(chain.turns for chain in own),
-        inherits=tuple(bone.bone.use_inherit_rotation for bone in bones),
-        stretch_weights=tuple(bone.ik_stretch for bone in bones),
-        limits=limits,
-        stiffness=tuple(stiffness) if is_stiff else None,
-        bend_lead=settings[0].bend_lead if len(own) == 1 else 0.0,
-        planar=settings[0].planar and len(own) == 1,
-        plain=bool(skeleton.plain[list(group.bones)].all()),
-    )
-
-
-def _end_shape(ob: Object, bone: PoseBone, skeleton: Skeleton, chain: ChainPlan) -> Shape:
-    """Return the shape of a chain's end bone, given as evaluated."""
-    x, z, y = ranges_of(bone) if chain_of(ob.pose.bones[chain.tip]).use_limits else (FREE,) * 3
-    return Shape(
-        parents=(-1,),
         segments=(0,),
         poles=(False,),
         turns=(True,),
-        inherits=(bone.bone.use_inherit_rotation,),
+        inherits=tuple(bone.bone.use_inherit_rotation for bone in bones),
         stretch_weights=(0.0,),
-        limits=None if (x, z, y) == (FREE,) * 3 else ((*x, *z, *y),),
-        plain=bool(skeleton.plain[chain.end]),
-        is_end=True,
+        limits=tuple((*x, *z, *y) for x, z, y in ranges) if any(r != (FREE,) * 3 for r in ranges) else None,
+        plain=bool(skeleton.plain[list(group.bones)].all()),
+        is_end=group.is_end,
+    )
+    if group.is_end:
+        return shape
+    stiffness = [stiffness_of(bone) if i in limited else (0.0,) * 3 for bone, i in zip(bones, group.bones, strict=True)]
+    first, is_tree = settings[0], len(own) > 1
+    is_kept = is_tree or is_connected(first, bones[0]) or drivers_on(ob, out_of_reach_paths(first, bones))
+    return shape._replace(
+        solver=_solver(settings),
+        out_of_reach=OutOfReach.EXTEND if is_kept else OutOfReach(first.out_of_reach),
+        iterations=max(s.iterations for s in settings),
+        segments=tuple(place[chain.bones[-1]] for chain in own),
+        weights=tuple(s.weight for s in settings) if is_tree else (1.0,),
+        poles=tuple(chain.has_pole for chain in own),
+        turns=tuple(chain.turns for chain in own),
+        stretch_weights=tuple(bone.ik_stretch for bone in bones),
+        stiffness=tuple(stiffness) if any(map(any, stiffness)) else None,
+        bend_lead=0.0 if is_tree else first.bend_lead,
+        planar=first.planar and not is_tree,
     )
 
 

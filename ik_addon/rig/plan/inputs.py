@@ -11,13 +11,13 @@ read, but not foretold. An opaque bone below a live bone is described relative t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
-from bpy.types import Depsgraph, Object
+from bpy.types import Object
 from numpy.typing import NDArray
 
 from ...core import channels
@@ -27,8 +27,8 @@ from ...core.data_paths import below_bone
 from ...core.settings import chain_of
 from ...core.skeleton import Skeleton, matrix_array
 from ...solve.problem import Bools, Floats, Ints
-from .presence import Reference
-from .sources import Carrier, Part, Sources, driving, uid_of
+from .presence import Presence, Reference
+from .sources import Carrier, Part, driving, uid_of
 from .watch import OBJECT_FIELDS, READ, Settings
 
 Numbers = NDArray[np.float32]
@@ -99,8 +99,8 @@ class Inputs:
     """(n,) whether Blender ignores the bone's location, because it is connected."""
     live: Ints
     """(k,) indices of the `Plan.live` bones."""
-    sampled: Ints
-    """(s,) indices of the `Plan.sampled` bones."""
+    places: Mapping[int, int]
+    """Index of each bone of the chains' armature, by its index in `pose.bones`."""
     targets: tuple[Spot, ...]
     """(C,) where the target of each chain is."""
     poles: tuple[Spot | None, ...]
@@ -117,30 +117,28 @@ class Inputs:
     def of(
         cls,
         ob: Object,
-        depsgraph: Depsgraph,
+        presence: Presence,
         skeleton: Skeleton,
         live: Ints,
-        sampled: Ints,
+        needed: Iterable[int],
         tips: Sequence[str],
         others: Sequence[tuple[Object, str]] = (),
-        sources: Sources | None = None,
     ) -> Inputs:
         """Collect what determines the frames.
 
         Args:
             ob: the armature object, the original one.
-            depsgraph: gives the evaluated copies.
+            presence: gives the evaluated copies, and what moves them.
             skeleton: the armature's bones at rest.
             live: as in `Plan`.
-            sampled: as in `Plan`.
+            needed: bones of the armature whose pose is needed.
             tips: tip bones of the chains.
             others: other objects or bones whose place is requested.
-            sources: finds what moves them; None: look for it anew.
         """
         chains = [chain_of(ob.pose.bones[tip]) for tip in tips]
-        found = _Collected(depsgraph, Sources() if sources is None else sources, ob, live)
+        found = _Collected(presence, ob, live)
         own = found.armature(ob, skeleton)
-        for bone in sampled.tolist():
+        for bone in needed:
             found.pose(own, bone)
         targets = [found.spot(chain.target, chain.target_bone) for chain in chains]
         poles = [None if chain.pole is None else found.spot(chain.pole, chain.pole_bone) for chain in chains]
@@ -176,7 +174,7 @@ class Inputs:
             modes=tuple(bone.rotation_mode for bone in pose_bones),
             connected=np.array([bone.bone.use_connect for bone in pose_bones], dtype=bool),
             live=np.array([places[own.item, bone] for bone in live.tolist()], dtype=np.int64),
-            sampled=np.array([places[own.item, bone] for bone in sampled.tolist()], dtype=np.int64),
+            places={bone: place for (item, bone), place in places.items() if item == own.item},
             targets=tuple(map(there, targets)),
             poles=tuple(None if pole is None else there(pole) for pole in poles),
             tips=tuple(tips),
@@ -204,6 +202,12 @@ class Inputs:
     def settings(self) -> slice:
         """The slice of the numbers with the `Settings` (C, S) of chains."""
         return slice(self.given.stop, self.given.stop + len(Settings._fields) * len(self.tips))
+
+    def ridden(self, spot: Spot | None) -> int:
+        """Return the bone of the chains' armature from which a place hangs by what carries it alone; -1: none."""
+        while spot is not None and spot.item != self.own:
+            spot = self.objects[spot.item].above
+        return -1 if spot is None or spot.bone < 0 else int(self.armatures[0].indices[spot.bone])
 
     def own_opaque(self, *, riding: bool) -> frozenset[int]:
         """Return indices in `pose.bones` of the opaque bones of the chains' armature: those riding, or the others."""
@@ -272,8 +276,8 @@ class _Posed:
 class _Collected:
     """Collects inputs. Its spots refer to bones by their index in `pose.bones`."""
 
-    def __init__(self, depsgraph: Depsgraph, sources: Sources, rig: Object, live: Ints) -> None:
-        self._depsgraph, self._sources = depsgraph, sources
+    def __init__(self, presence: Presence, rig: Object, live: Ints) -> None:
+        self._presence, self._sources = presence, presence.sources
         self._rig, self._live = rig, set(live.tolist())
         self._items: dict[int, int] = {}
         self.objects: list[tuple[Object, Placed]] = []
@@ -284,11 +288,9 @@ class _Collected:
         """Add an armature object; its skeleton may be known."""
         item = self.item(ob)
         if item not in self.armatures:
-            seen = ob.evaluated_get(self._depsgraph)
+            seen = self._presence.posed(ob)
             if skeleton is None:
                 skeleton = Skeleton.of(seen)
-            elif seen.pose is None or tuple(seen.pose.bones.keys()) != skeleton.names:
-                seen = ob  # edited, and not evaluated since
             data = ob.data.animation_data
             # The rest pose may be animated, or shown.
             is_rest = seen.data.pose_position == "REST" or (
@@ -303,7 +305,7 @@ class _Collected:
         """Add an object after its ancestors; return its index."""
         uid = ob.session_uid
         if uid not in self._items:
-            seen = ob.evaluated_get(self._depsgraph)
+            seen = self._presence.seen(ob)
             above, reach, is_opaque = None, 0.0, _is_opaque(ob, seen)
             inverse, carrier = seen.matrix_parent_inverse, None if is_opaque else _above(ob, seen)
             if carrier is not None:
@@ -357,18 +359,6 @@ class _Collected:
                 parts += [Part(ob, named[bone])] if local is None else local
             parts += driving(ob, partial(_is_read, names))
         return frozenset(found) | self._sources.carriers(parts)
-
-
-def ridden(ob: Object, goal: Object | None, bone: str, depsgraph: Depsgraph) -> int:
-    """Return the bone of an armature object from which a goal hangs, by what carries it: an index; -1: from none."""
-    hanging = None if goal is None else (goal, bone)
-    while hanging is not None:
-        goal, bone = hanging
-        if goal == ob:
-            return int(ob.pose.bones.find(bone)) if bone else -1
-        seen = goal.evaluated_get(depsgraph)
-        hanging = None if _is_opaque(goal, seen) else _above(goal, seen)
-    return -1
 
 
 def _above(ob: Object, seen: Object) -> tuple[Object, str] | None:

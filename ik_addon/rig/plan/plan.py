@@ -14,16 +14,16 @@ from types import MappingProxyType
 import numpy as np
 from bpy.types import Depsgraph, Object
 
-from ...core.settings import chain_of, goal_of
+from ...core.settings import chain_of
 from ...core.skeleton import Skeleton
 from ...core.translation.sentences import UserError
 from ...solve.problem import Floats, Ints
 from . import chain as chains
-from .chain_plan import ChainPlan, checked
+from .chain_plan import ChainPlan
 from .facts import Origin, facts_of, own_facts
 from .followers import goals_of
 from .groups import Group, Node, Shape, Wave, in_waves, needs_of, shape_of, without_loops, without_shared_ends
-from .inputs import Inputs, ridden
+from .inputs import Inputs
 from .order import all_needs, in_order
 from .presence import Presence, Reference
 from .sources import related, uid_of
@@ -58,8 +58,6 @@ class Plan:
     """Bones that only Blender can place relative to their parent, which chains move."""
     modes: tuple[str, ...]
     """Rotation mode of each live bone."""
-    sampled: Ints
-    """(s,) indices of other bones whose pose is needed: parents of chains, and bones that goals are attached to."""
     inputs: frozenset[int]
     """`session_uid` of everything whose change requires a new solve."""
     leaders: frozenset[int]
@@ -151,14 +149,12 @@ class Plan:
             only: tip bones to plan, enabled or not; None: all enabled chains.
             aside: chains that are set aside, by tip bone, and why.
         """
-        seen = ob.evaluated_get(depsgraph)
-        if seen.pose is None or seen.pose.bones.keys() != ob.pose.bones.keys():
-            seen = ob  # edited, and not evaluated since
-        skeleton = Skeleton.of(seen)
         presence = Presence(depsgraph.view_layer, depsgraph)
+        seen = presence.posed(ob)
+        skeleton = Skeleton.of(seen)
 
         # What is solved.
-        planned, paths, faults = _checked(ob, seen, skeleton, presence, only, aside)
+        planned, paths, faults = _checked(ob, skeleton, presence, only, aside)
         without_shared_ends(skeleton, planned, faults)
         groups, needs = without_loops(ob, skeleton, planned, faults)
         shapes = [shape_of(ob, seen, skeleton, group, [planned[i] for i in group.chains]) for group in groups]
@@ -173,15 +169,12 @@ class Plan:
         # What it depends on.
         goals = [(goal.ob, goal.bone) for tip in paths for goal in goals_of(ob.pose.bones[tip])]
         carriers = {carrier for chain in planned for carrier in chain.carriers | chain.root_carriers}
-        settings = [chain_of(ob.pose.bones[chain.tip]) for chain in planned]
-        rides = tuple(
-            tuple(ridden(ob, *goal_of(own, role), depsgraph) for role in ("target", "pole")) for own in settings
-        )
-        wanted = sorted({bone for pair in rides for bone in pair} - {-1})
-        sampled = _sampled(skeleton, groups, solved, [*wanted, *sorted(bones - solved)])
         leaders = frozenset(carrier.armature for carrier in carriers) - {ob.session_uid}
-        numbers = Inputs.of(ob, depsgraph, skeleton, live, sampled, [c.tip for c in planned], sources=presence.sources)
-        above = {name for bone in (*bones, *wanted) for name in (bone, *skeleton.ancestors(bone))}
+        roots = {bone for group in groups for bone in skeleton.ancestors(group.bones[0])[:1]}
+        numbers = Inputs.of(ob, presence, skeleton, live, roots | (bones - solved), [chain.tip for chain in planned])
+        rides = tuple(tuple(map(numbers.ridden, own)) for own in zip(numbers.targets, numbers.poles, strict=True))
+        ridden = {bone for pair in rides for bone in pair} - {-1}
+        above = {other for bone in bones | ridden for other in (bone, *skeleton.ancestors(bone))}
         others = {uid_of(other): other for goal, bone in [*goals, (ob, "")] for other in related(goal, bone)}
         read = partial(own_facts, live.tolist(), sorted(above - bones))
         watch = Watch.of(ob, {skeleton.names[bone] for bone in above}, others.values())
@@ -201,7 +194,6 @@ class Plan:
             given=numbers.own_opaque(riding=False) - solved,
             riding=numbers.own_opaque(riding=True) - solved,
             modes=modes,
-            sampled=sampled,
             inputs=frozenset(inputs | {placed.reference.uid for placed in numbers.objects} | leaders),
             leaders=leaders,
             rides=rides,
@@ -227,14 +219,9 @@ class Plan:
 
 
 def _checked(
-    ob: Object,
-    seen: Object,
-    skeleton: Skeleton,
-    presence: Presence,
-    only: Collection[str] | None,
-    aside: Mapping[str, str],
+    ob: Object, skeleton: Skeleton, presence: Presence, only: Collection[str] | None, aside: Mapping[str, str]
 ) -> tuple[list[ChainPlan], dict[str, tuple[int, ...]], dict[str, str]]:
-    """Check each enabled chain of an armature object by itself; `seen` is its evaluated copy, see `Plan.of`.
+    """Check each enabled chain of an armature object by itself, see `Plan.of`.
 
     Returns:
         The chains that can be solved, and `Plan.paths` and `Plan.faults` of all.
@@ -243,7 +230,6 @@ def _checked(
     paths: dict[str, tuple[int, ...]] = {}
     faults: dict[str, str] = {}
     index = {name: i for i, name in enumerate(skeleton.names)}
-    constrained = [bone for bone in seen.pose.bones if bone.constraints]
     for tip in chains.tips(ob):
         if not (chain_of(tip).enabled if only is None else tip.name in only):
             continue
@@ -254,27 +240,10 @@ def _checked(
         try:
             if tip.name in aside:
                 raise UserError(aside[tip.name])
-            posed = [seen.pose.bones[bone] for bone in path]
-            planned.append(checked(ob, tip, posed, path, end, constrained, presence, skeleton))
+            planned.append(ChainPlan.of(ob, tip, path, end, presence, skeleton))
         except UserError as error:
             faults[tip.name] = error.message
     return planned, paths, faults
-
-
-def _sampled(skeleton: Skeleton, groups: list[Group], solved: Collection[int], wanted: list[int]) -> Ints:
-    """Return the parents of groups and the `wanted` bones, with the bones between them and a solved ancestor."""
-    sampled = set(wanted)
-    for path in (
-        *(skeleton.ancestors(group.bones[0]) for group in groups),
-        *([bone, *skeleton.ancestors(bone)] for bone in wanted),
-    ):
-        first = next((i for i, bone in enumerate(path) if bone in solved), None)
-        if first is None:
-            sampled.update(path[:1])
-        elif first:
-            # The bones in between keep their pose relative to the solved bone, so that is needed as well.
-            sampled.update(path[: first + 1])
-    return np.array(sorted(sampled), dtype=np.int64)
 
 
 # ---- plans of several armatures

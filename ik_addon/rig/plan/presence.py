@@ -126,9 +126,9 @@ class Presence:
             view_layer: of any scene.
             depsgraph: the one in which objects are evaluated; None: use the originals.
         """
-        scene, *sets = with_sets(view_layer.id_data)
-        self._scene = scene
+        _scene, *sets = with_sets(view_layer.id_data)
         self._depsgraph = depsgraph
+        self._posed: dict[int, Object] = {}
         self._layers = [view_layer, *(behind.view_layers[0] for behind in sets)]
 
     @cached_property
@@ -160,6 +160,14 @@ class Presence:
         """Return the evaluated copy of an object, or the original if there is no depsgraph."""
         return ob if self._depsgraph is None else ob.evaluated_get(self._depsgraph)
 
+    def posed(self, ob: Object) -> Object:
+        """Return the evaluated copy of an armature object; the original if it was edited, and not evaluated since."""
+        if ob.session_uid not in self._posed:
+            seen = self.seen(ob)
+            is_older = seen.pose is None or seen.pose.bones.keys() != ob.pose.bones.keys()
+            self._posed[ob.session_uid] = ob if is_older else seen
+        return self._posed[ob.session_uid]
+
     def evaluates(self, goal: Object) -> bool:
         """Whether an object is in the view layer and evaluated in viewports."""
         uid = uid_of(goal)
@@ -172,7 +180,7 @@ class Presence:
         """
         if self._has_all(ob, goals):
             return (True,)
-        others = [Presence(layer) for layer in self._scene.view_layers if layer != self._layers[0]]
+        others = [Presence(layer) for layer in self._layers[0].id_data.view_layers if layer != self._layers[0]]
         return (False, *(other._has_all(ob, goals) for other in others))
 
     def _has_all(self, ob: Object, goals: Collection[Object]) -> bool:

@@ -13,7 +13,7 @@ from bpy.types import ID, Depsgraph, Object
 
 from ...core import compat
 from ...core.channels import FIELDS
-from ...core.constraints import CHAIN_CONSTRAINTS, strength
+from ...core.constraints import strength
 from ...core.data_paths import below_bone, value_at
 from ...core.untyped import Shaped, Struct
 from ...solve.problem import Floats
@@ -112,15 +112,12 @@ class Watch:
             bones: names of the bones of chains, and of their ancestors.
             others: the goals of its chains, and the objects that these are attached to.
         """
-        own = dict.fromkeys(_of_armature(ob, bones))
-        found = [_Owner(Reference.of(ob), True, tuple(_of_data(ob.data, bones)))]
-        for other in others:
-            paths = goal_paths(other.original)
-            if other.original == ob:
-                own |= dict.fromkeys(paths)
-            else:
-                found.append(_Owner(Reference.of(other), False, tuple(paths)))
-        found.insert(0, _Owner(Reference.of(ob), False, tuple(own)))
+        own = *goal_paths(ob), *_of_bones(ob, bones)
+        found = [
+            _Owner(Reference.of(ob), False, tuple(dict.fromkeys(own))),
+            _Owner(Reference.of(ob), True, tuple(_of_bones(ob.data, bones))),
+            *(_Owner(Reference.of(o), False, tuple(goal_paths(o.original))) for o in others if o.original != ob),
+        ]
         return cls(tuple(owner for owner in found if owner.paths))
 
 
@@ -142,23 +139,12 @@ def animated_paths(owner: ID) -> Iterator[str]:
     yield from dict.fromkeys(curve.data_path for curve in compat.animating(owner))
 
 
-def _of_armature(ob: Object, bones: Collection[str]) -> Iterator[str]:
-    for path in animated_paths(ob):
+def _of_bones(owner: Struct, bones: Collection[str]) -> Iterator[str]:
+    """Yield paths of an armature object, or of its data, that concern these bones, apart from `goal_paths`."""
+    for path in animated_paths(owner):
         name, rest = below_bone(path)
-        if not name:
-            if _places(path):
-                yield path
-        elif rest not in READ and not rest.startswith(BONE_BYSTANDERS):
-            if rest.startswith("constraints[") and not _holds(rest):
-                continue
-            if name in bones or _reaches(ob, name, rest, bones):
-                yield path
-
-
-def _of_data(data: Struct, bones: Collection[str]) -> Iterator[str]:
-    for path in animated_paths(data):
-        name, rest = below_bone(path)
-        if path == "pose_position" or (name in bones and not rest.startswith(BONE_BYSTANDERS)):
+        is_watched = rest not in READ and not rest.startswith((*BONE_BYSTANDERS, "constraints["))
+        if path == "pose_position" or (name in bones and is_watched):
             yield path
 
 
@@ -182,11 +168,3 @@ def _places(path: str) -> bool:
 def _marks(path: str) -> bool:
     """Whether a data path belongs to a setting that no solve reads."""
     return below_bone(path)[1].removeprefix("ik_addon.") in MARKS
-
-
-def _reaches(ob: Object, name: str, rest: str, bones: Collection[str]) -> bool:
-    """Whether a path belongs to a constraint that may move bones of a chain above its bone (IK, Spline IK)."""
-    owner = ob.pose.bones.get(name) if rest.startswith("constraints[") else None
-    if owner is None or not any(isinstance(constraint, CHAIN_CONSTRAINTS) for constraint in owner.constraints):
-        return False
-    return any(parent.name in bones for parent in owner.parent_recursive)

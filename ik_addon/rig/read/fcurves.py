@@ -299,8 +299,7 @@ def evaluated(unanimated: Row | list[float], curves: Iterable[Curve], frames: Se
 
 def _driven(ob: Object) -> set[str]:
     """Return the data paths of an object that drivers set."""
-    data = ob.animation_data
-    return {driver.data_path for driver in data.drivers if not driver.mute} if data is not None else set()
+    return {driver.data_path for driver in compat.drivers_of(ob) if not driver.mute}
 
 
 def _by_bone(paths: Iterable[tuple[str, Sequence[Curve]]]) -> dict[str, dict[str, Sequence[Curve]]]:

@@ -51,13 +51,13 @@ class Frames:
         self.basis: Floats
         """(F, n, 4, 4) basis matrices of these channels."""
         self.poses: Floats
-        """(F, n, 4, 4) in armature space, of the bones whose pose is needed."""
+        """(F, n, 4, 4) in armature space, of the bones whose pose is needed; 0 for the others."""
         self._given = given
         if like is not None and np.array_equal(self.rows, like.rows) and np.array_equal(given, like._given):
             self.basis, self.poses = like.basis, like.poses
         else:
             self.basis = transforms.basis(self.rows, inputs.modes, inputs.connected)
-            self.poses = np.empty((max(len(self.rows), len(given)), *self.basis.shape[1:]))
+            self.poses = np.zeros((max(len(self.rows), len(given)), *self.basis.shape[1:]))
             self._own = dict(zip(inputs.opaque, given.swapaxes(0, 1), strict=True))
             if self._own:
                 self.poses[:, inputs.opaque] = given
@@ -160,19 +160,16 @@ class Sample:
     channels: Row
     """(F, k, 17) FK channels of `Plan.live`."""
     basis: Floats
-    """(F, k, 4, 4) basis matrices of these channels."""
+    """(F, n, 4, 4) basis matrices of the bones of `Inputs`, as in `Frames`."""
     poses: Floats
-    """(F, s, 4, 4) pose matrices of `Plan.sampled` in armature space."""
-    sampled_basis: Floats
-    """(F, s, 4, 4) basis matrices of `Plan.sampled`."""
+    """(F, n, 4, 4) pose matrices of those whose pose is needed, in armature space."""
     goals: Goals
     """(F, C) goals of `Plan.chains`."""
 
     @property
     def stands(self) -> bool:
         """Whether all frames are known to have the same FK pose: it is stored once."""
-        parts = (self.channels, self.basis, self.poses, self.sampled_basis)
-        return not any(part.strides[0] for part in parts if part.size)
+        return not any(part.strides[0] for part in (self.channels, self.basis, self.poses) if part.size)
 
     def frames(self, chosen: slice | Bools | Ints) -> Sample:
         """Return the sample of some of the frames."""
@@ -307,9 +304,8 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
     return Sample(
         world=of_all(world),
         channels=of_all(frames.rows[:, inputs.live]),
-        basis=of_all(frames.basis[:, inputs.live]),
-        poses=of_all(frames.poses[:, inputs.sampled]),
-        sampled_basis=of_all(frames.basis[:, inputs.sampled]),
+        basis=of_all(frames.basis),
+        poses=of_all(frames.poses),
         goals=Goals(places[:, 0], rotation, of_all(plan.end_axes[None]), places[:, 1], frames.settings),
     )
 

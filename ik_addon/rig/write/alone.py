@@ -30,6 +30,7 @@ from ...solve.maths.turns import Frame, applied, back_product, product, transpos
 from ...solve.maths.vectors import Vector, minus, norm, plus, times, unit
 from ...solve.problem import Aim, Floats, Solved
 from ...solve.solver import begin_on_side
+from ..plan.chain_plan import ChainPlan
 from ..plan.groups import Shape, Wave
 from ..plan.plan import Plan
 from .limb import SINGLE_STEPS, STRAIGHT, UNIFORM, WRITTEN_TOLERANCE
@@ -80,6 +81,9 @@ class Output(NamedTuple):
 class Lone(NamedTuple):
     """What stays the same for one chain of a plan."""
 
+    chain: ChainPlan
+    parent: int
+    """Index in `pose.bones` of the root's parent; -1: none."""
     offsets: list[Affine]
     """The bones at rest, relative to their parents."""
     modes: list[str]
@@ -87,11 +91,6 @@ class Lone(NamedTuple):
     """As in `Skeleton.skews`, of the root bone; None: no skew."""
     rests: list[Frame]
     """As in `Skeleton.joint_rests`."""
-    bend_side: Vector | None
-    """In the rest axes of the root bone."""
-    is_soft: bool
-    """See `ChainPlan.bends_both_ways`."""
-    folds: list[Vector] | None
 
 
 @dataclass
@@ -100,7 +99,7 @@ class LoneWave:
 
     wave: Wave
     settings: Problem
-    """A problem with the settings of the chains, and no joints."""
+    """A problem with the settings of a chain, and its joints in one place."""
     limbs: KnownLimbs | None
     """Solves two bones within limits, and those with a foot; None: not that kind."""
     is_searched: bool
@@ -119,19 +118,18 @@ class LoneWave:
         for bones, modes, index in zip(
             wave.bones.tolist(), wave.modes.tolist(), wave.chains[:, 0].tolist(), strict=True
         ):
-            own, skew = plan.chains[index], skeleton.skews[bones[0]]
+            skew = skeleton.skews[bones[0]]
             lone.append(
                 Lone(
+                    plan.chains[index],
+                    int(skeleton.parents[bones[0]]),
                     [affine_of(offset) for offset in skeleton.offsets[bones].tolist()],
                     modes,
                     transposed(skew.tolist()) if skew.any() else None,
                     [transposed(rest) for rest in skeleton.joint_rests[bones].tolist()],
-                    own.bend_side if any(own.bend_side) else None,
-                    own.bends_both_ways,
-                    list(own.folds) if any(map(any, own.folds)) else None,
                 )
             )
-        settings = _settings(shape, np.zeros((len(lone), len(shape.parents) + 1, 3)))
+        settings = _settings(shape)
         limbs = KnownLimbs.of(settings) if shape.is_bound and shape.is_limb else None
         is_searched = shape.is_bound and shape.solver is not Solver.FABRIK and len(shape.parents) > 1
         is_searched &= shape.out_of_reach is OutOfReach.EXTEND
@@ -213,12 +211,12 @@ class LoneInFK:
         if not (isfinite(farthest) and sum(lengths) > _LEAST):
             return None
         side = None
-        if lone.bend_side is not None:
-            keeps_bend = lone.is_soft and not is_straight(np.array([joints]), STRAIGHT)[0]
-            side = _NOWHERE if keeps_bend else applied(frames[0], lone.bend_side)
+        if any(lone.chain.bend_side):
+            keeps_bend = lone.chain.bends_both_ways and not is_straight(np.array([joints]), STRAIGHT)[0]
+            side = _NOWHERE if keeps_bend else applied(frames[0], lone.chain.bend_side)
         folds = None
-        if lone.folds is not None:
-            folds = [applied(frames[max(i - 1, 0)], fold) for i, fold in enumerate(lone.folds)]
+        if any(map(any, lone.chain.folds)):
+            folds = [applied(frames[max(i - 1, 0)], fold) for i, fold in enumerate(lone.chain.folds)]
         near = SINGLE_STEPS * ldexp(1.0, frexp(max(farthest, _TINY))[1] - _DIGITS)
         return cls(whole, lone, given, joints, frames, kept, root, skew, near, lengths, side, folds)
 
@@ -250,14 +248,15 @@ class LoneInFK:
             if limb is not None:
                 return self._output(aim, limb.frames, limb, limb.at_limit)
         if self.whole.wave.shape.is_bound:
-            if not self.whole.is_searched or self._problem is None:
+            if not self.whole.is_searched or self._search is None:
                 return None
+            problem, search, begins_on_side = self._search
             start: Floats | None = None
-            if self._begins_on_side:
+            if begins_on_side:
                 if aim.rotation is not None:
                     return None
                 start = np.array(self._without_limits(aim).turns)
-            found = self._alone.solved(self._problem, (aim,), is_first_attempt=hurried, turns=start)
+            found = search.solved(problem, (aim,), is_first_attempt=hurried, turns=start)
             return self._output(aim, found.frames, found, found.at_limit)
         bent = self._without_limits(aim)
         frames = list(map(back_product, bent.turns, self.frames))  # the rows of a turn are the columns of its inverse
@@ -277,8 +276,8 @@ class LoneInFK:
         return self.whole.limbs.read_one(self.joints, self.frames, self.lone.rests, self.root, self.bend_side)
 
     @cached_property
-    def _problem(self) -> Problem | None:
-        """The chain as a problem with a single member that is searched for; None if it may fold."""
+    def _search(self) -> tuple[Problem, Alone, bool] | None:
+        """The chain as a problem, laid out for a search, and whether that begins on its side; None if it may fold."""
         limits = self.whole.settings.limits
         if limits is not None:
             rest: Floats = np.array(self.lone.rests).swapaxes(1, 2)
@@ -291,16 +290,9 @@ class LoneInFK:
             bend_side=None if self.bend_side is None else np.array([self.bend_side]),
             folds=None if self.folds is None else np.array([self.folds]),
         )
-        return None if can_fold(problem).any() else problem
-
-    @cached_property
-    def _begins_on_side(self) -> bool:
-        return self._problem is not None and bool(begin_on_side(self._problem).any())
-
-    @cached_property
-    def _alone(self) -> Alone:
-        assert self._problem is not None
-        return Alone.of(self._problem, np.array([0]))[0]
+        if can_fold(problem).any():
+            return None
+        return problem, Alone.of(problem, np.array([0]))[0], bool(begin_on_side(problem).any())
 
     def _output(self, aim: Aim, frames: list[Frame], ended: Solved | Bent, at_limit: list[bool]) -> Output:
         """Turn solved frames into channels, each nearest to FK."""
@@ -340,22 +332,14 @@ def _suits(shape: Shape) -> bool:
     return is_usual and shape.out_of_reach is not OutOfReach.PUSH_ROOT
 
 
-def _settings(shape: Shape, joints: Floats) -> Problem:
+def _settings(shape: Shape) -> Problem:
     """Return a problem with the settings of a shape."""
-    count, bones = len(joints), len(shape.parents)
-    limits = None
+    bones, limits = len(shape.parents), None
+    frames = np.tile(np.eye(3), (1, bones, 1, 1))
     if shape.limits is not None:
         angles = np.array(shape.limits)
-        limits = Limits(
-            np.tile(np.eye(3), (bones, 1, 1)), np.tile(np.eye(3), (count, 1, 1)), angles[:, :4], angles[:, 4:]
-        )
-    return Problem(
-        joints=joints,
-        frames=np.tile(np.eye(3), (count, bones, 1, 1)),
-        goal=Goal(joints[:, -1]),
-        limits=limits,
-        **shape.given(),
-    )
+        limits = Limits(frames[0], frames[:, 0], angles[:, :4], angles[:, 4:])
+    return Problem(np.zeros((1, bones + 1, 3)), frames, Goal(np.zeros((1, 3))), limits=limits, **shape.given())
 
 
 def _rotation(turn: Frame, mode: str, old: Sequence[float]) -> Sequence[float]:

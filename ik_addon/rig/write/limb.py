@@ -231,11 +231,6 @@ class Limbs:
                 frames[members, i] = orthonormal(pose[:, :3, :3])
         return frames
 
-    @once
-    def channel_rotations(self) -> Floats:
-        """Rotations (B, n, 3, 3) of the channels."""
-        return channels.basis_rotation(self.basis, self.rows)
-
     def gaps(self, solution: Solution) -> Floats:
         """Return how far (B, E) the effectors are from those of a solution; 0 where the solution is invalid."""
         bones = self.wave.bones.shape[1]
@@ -342,7 +337,7 @@ class Limbs:
         """(B, n, 3, 3) factors that turn frames relative to their parents into rotations of channels."""
         below, parents = above(self.wave.shape.parents)
         frames = self.frames()
-        kept = times_back(self.channel_rotations(), frames)
+        kept = times_back(channels.basis_rotation(self.basis, self.rows), frames)
         kept[:, below] = times(kept[:, below], frames[:, parents])
         return kept
 

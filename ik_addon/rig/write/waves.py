@@ -12,7 +12,7 @@ import numpy as np
 from bpy.types import Object
 
 from ...core.channels import Row
-from ...core.skeleton import flat_inverse, inverse
+from ...core.skeleton import flat_inverse, inverse, moved
 from ...solve.maths.products import applied, lengths_of, times
 from ...solve.maths.turns import transposed
 from ...solve.problem import Aim, Bools, Floats, Ints
@@ -23,8 +23,7 @@ from ..read.orientation import displaced as displaced_rotations
 from ..read.sample import Goals, Sample
 from .alone import Input, LoneWave, Output
 from .limb import Limbs
-from .outcomes import Outcomes
-from .solving import solve_limbs
+from .solving import Outcomes, solve_limbs
 
 
 @dataclass(frozen=True)
@@ -118,16 +117,11 @@ def misses(ob: Object, plan: Plan, sample: Sample) -> Floats:
 
 def _displaced(before: Floats, after: Floats) -> Floats:
     """Return the transformation between two poses of a bone (F, 4, 4), for anything that moves with it."""
-    moved = times(after, inverse(before))
-    flat = ~np.isfinite(moved).all(axis=(1, 2))
+    found = times(after, inverse(before))
+    flat = ~np.isfinite(found).all(axis=(1, 2))
     if flat.any():
-        moved[flat] = times(after[flat], flat_inverse(before[flat]))
-    return moved
-
-
-def _moved(moves: Floats, points: Floats) -> Floats:
-    """Return points (F, 3) moved by matrices (F, 4, 4)."""
-    return np.asarray(applied(moves[:, :3, :3], points) + moves[:, :3, 3])
+        found[flat] = times(after[flat], flat_inverse(before[flat]))
+    return found
 
 
 class _Poses:
@@ -136,14 +130,12 @@ class _Poses:
     def __init__(self, ob: Object, plan: Plan, sample: Sample) -> None:
         self.rows = sample.channels.copy()
         """(F, k, 17) channels of `Plan.live`."""
-        self._poses = np.empty_like(sample.basis)
         self._put: list[tuple[Ints, Callable[[], Floats]]] = []
         """Rows of solved bones, and what returns their pose matrices (F, ..., 4, 4)."""
         self._ob = ob
         self._plan = plan
-        self._basis, self._goals = sample.basis, sample.goals
-        self._sampled = {int(bone): sample.poses[:, i] for i, bone in enumerate(plan.sampled)}
-        self._own = {int(bone): sample.sampled_basis[:, i] for i, bone in enumerate(plan.sampled)}
+        self._basis, self._goals, self._sample = sample.basis[:, plan.numbers.live], sample.goals, sample
+        self._poses = np.empty_like(self._basis)
         self._known: dict[int, Floats] = {}
         self._still: _Poses | None = None
         """The FK pose of one frame, if it is that of all frames."""
@@ -181,8 +173,8 @@ class _Poses:
         if parent == tip:
             return np.asarray(applied(skeleton.offsets[end], local[:, :, 3])[:, :3])
         # Mechanism bones between the two move rigidly with the tip.
-        head = skeleton.to_pose(self._ob, end, local, self._sampled[parent])[:, :3, 3]
-        found = _moved(inverse(self._sampled[tip]), head)
+        head = skeleton.to_pose(self._ob, end, local, self._sampled(parent))[:, :3, 3]
+        found = moved(inverse(self._sampled(tip)), head)
         return np.where(np.isfinite(found), found, chain.reach)
 
     def goals(self, wave: Wave) -> Goals:
@@ -192,12 +184,12 @@ class _Poses:
             chain = plan.chains[wave.chains[g, e]]
             under_target, under_pole = plan.rides[wave.chains[g, e]]
             if under_target >= 0 and plan.moves(under_target):
-                moved = self.displacement(under_target)
-                goals.target[:, g, e] = _moved(moved, goals.target[:, g, e])
+                move = self.displacement(under_target)
+                goals.target[:, g, e] = moved(move, goals.target[:, g, e])
                 if chain.takes_rotation:
-                    goals.rotation[:, g, e] = displaced_rotations(moved[:, :3, :3], goals.rotation[:, g, e])
+                    goals.rotation[:, g, e] = displaced_rotations(move[:, :3, :3], goals.rotation[:, g, e])
             if under_pole >= 0 and plan.moves(under_pole):
-                goals.pole[:, g, e] = _moved(self.displacement(under_pole), goals.pole[:, g, e])
+                goals.pole[:, g, e] = moved(self.displacement(under_pole), goals.pole[:, g, e])
         return goals
 
     def solve_alone(self, alone: LoneWave | None, goals: Goals, outcomes: Outcomes, *, hurried: bool) -> Bools:
@@ -205,20 +197,19 @@ class _Poses:
         left = np.ones(goals.target.shape[1], dtype=bool)
         if alone is None:
             return left
-        wave, plan = alone.wave, self._plan
+        wave = alone.wave
         channels, basis = self.rows[0, wave.rows].tolist(), self._basis[0, wave.rows].tolist()
         targets, settings = goals.target[0, :, 0].tolist(), goals.settings[0, :, 0].tolist()
         poles = goals.pole[0, :, 0].tolist() if wave.shape.poles[0] else repeat(None)
         rotations = map(transposed, goals.turned[0, :, 0].tolist()) if wave.shape.turns[0] else repeat(None)
-        chains, reaches = wave.chains[:, 0].tolist(), wave.reaches[:, 0].tolist()
-        parents, loose = plan.skeleton.parents[wave.bones[:, 0]].tolist(), wave.loose[:, 0].tolist()
         solved: list[Output] = []
-        for g, (target, pole, rotation, numbers) in enumerate(zip(targets, poles, rotations, settings, strict=False)):
+        each = zip(alone.lone, targets, poles, rotations, settings, strict=False)
+        for g, (lone, target, pole, rotation, numbers) in enumerate(each):
             angle, softness, push_limit, tolerance, influence, *_ = numbers
             if influence < 1.0:
                 continue
-            reach = self._reach(plan.chains[chains[g]])[0].tolist() if loose[g] else reaches[g]
-            root = None if parents[g] < 0 else self(parents[g])[0].tolist()
+            reach = self._reach(lone.chain)[0].tolist() if lone.chain.is_loose else lone.chain.reach
+            root = None if lone.parent < 0 else self(lone.parent)[0].tolist()
             aim = Aim(target, pole, angle, rotation, softness, push_limit, tolerance)
             found = alone.solve(g, Input(root, channels[g], basis[g], reach), aim, hurried=hurried)
             if found is not None:
@@ -265,7 +256,11 @@ class _Poses:
 
     def displacement(self, bone: int) -> Floats:
         """Return the displacement (F, 4, 4) of a bone of `Plan.rides` since it was sampled, in armature space."""
-        return _displaced(self._sampled[bone], self(bone))
+        return _displaced(self._sampled(bone), self(bone))
+
+    def _sampled(self, bone: int) -> Floats:
+        """Return the pose (F, 4, 4) in which a bone was sampled."""
+        return self._sample.poses[:, self._plan.numbers.places[bone]]
 
     def __call__(self, bone: int) -> Floats:
         """Return the pose (F, 4, 4) of a solved or sampled bone."""
@@ -277,14 +272,15 @@ class _Poses:
 
     def _follow(self, bone: int) -> Floats:
         skeleton = self._plan.skeleton
-        seen = self._sampled[bone]
+        seen = self._sampled(bone)
         if not self._plan.moves(bone):
             return seen
         # A bone between two chains moves with its parent, which may have moved.
         parent = int(skeleton.parents[bone])
         if bone in self._plan.riding:
             return times(self.displacement(parent), seen)
-        posed = skeleton.to_pose(self._ob, bone, self._own[bone], self(parent))
+        own = self._sample.basis[:, self._plan.numbers.places[bone]]
+        posed = skeleton.to_pose(self._ob, bone, own, self(parent))
         flat = ~np.isfinite(posed).all(axis=(1, 2))
         if flat.any():
             posed[flat] = times(self.displacement(parent), seen)[flat]
