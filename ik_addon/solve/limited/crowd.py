@@ -17,7 +17,7 @@ import numpy as np
 
 from ..maths.cones import at_limit
 from ..maths.numbers import MANY, Nested, is_crowd, member, members
-from ..maths.products import times_back
+from ..maths.products import times, times_back
 from ..maths.rotations import norm, unit
 from ..maths.vectors import Vector
 from ..problem import Floats, Ints, OutOfReach, Problem, Solution, Solver, goal_of, status_of
@@ -44,8 +44,10 @@ def suits(problem: Problem) -> bool:
     return is_place and policy is OutOfReach.EXTEND and problem.solver is not Solver.FABRIK
 
 
-def solve_together(problem: Problem, solution: Solution, index: Ints, standing: Standing) -> None:
-    """Solve the members `index` (k,) of a problem that suits, and write them into the solution."""
+def solve_together(
+    problem: Problem, solution: Solution, index: Ints, standing: Standing, turns: Floats | None = None
+) -> None:
+    """Solve the members `index` (k,) of a problem that suits, and write them; `turns` see `search.solve_alone`."""
     body, scale, each = standing.body, standing.scale, standing.lengths[:, 0]
     settings = problem.softness, problem.tolerance
     softness, tolerance = (np.broadcast_to(value, len(solution.status))[index] for value in settings)
@@ -54,6 +56,8 @@ def solve_together(problem: Problem, solution: Solution, index: Ints, standing: 
     reached, _, _, beyond = goal_of(MANY, distance, longest, softness, 0.0, OutOfReach.EXTEND)
     wanted = np.where(softness > 0.0, unit(target) * reached, target)
     guess = guess_of(body, standing.turns, None)
+    if turns is not None:
+        guess = guess.from_frames(times(turns[index], standing.frames))
     fks, nears = (np.moveaxis(arrays_of(every), 2, 0) for every in (guess.fk, guess.bent(tuple(wanted), None)))
     searches, running = [], []
     for i, (place, away) in enumerate(zip(wanted.T.tolist(), norm(wanted).tolist(), strict=True)):

@@ -620,8 +620,7 @@ class Alone:
         pole = minus(poles[0].pole, skeleton.bones[places[0].path[0]].head) if poles else None
         guess = guess_of(standing.body, standing.turns, member)
         if turns is not None:
-            frames = products.times(turns, standing.frames[member]).reshape(-1, 9)
-            guess = guess.from_frames(list(map(tuple, frames.tolist())))
+            guess = guess.from_frames(products.times(turns, standing.frames[member]))
         lacks = [norm(way) - length / self.scale for way, length in zip(ways, self.lengths, strict=True)]
         most, only_places = problem.iterations, system.only_places
         search = Search(standing.body, member, lambda: system, guess.fk, lacks, most, only_places=only_places)

@@ -28,7 +28,7 @@ from ..maths.turns import OPPOSITE, STILL, Quaternion, about, between, inverse, 
 from ..maths.vectors import Vector, cross, dot, either, minus, norm, over, plus, reject, size_of, times, unit, unit_of
 from ..problem import Floats, path_of
 from .objectives import Orientation, Place, System
-from .skeleton import Angles, Body, Joint, Nine, Skeleton, allowed_angles, inside, nearest_angles, pose_of, rows_of
+from .skeleton import Angles, Body, Joint, Skeleton, allowed_angles, inside, nearest_angles, pose_of, rows_of
 
 _BEND = 0.5
 """Fraction of the necessary bend that a chain begins with; the descent adds the rest, at the joints that can bend."""
@@ -113,9 +113,9 @@ class Guess:
         """Distance along the chain of each bone's middle, as a fraction of its length."""
         self.waves = [do.cos(_TURN * place) for place in self.places]
 
-    def from_frames(self, frames: list[Nine]) -> Guess:
-        """Return the guess for the same chain in a pose in which its bones have other orientations."""
-        own = list(map(quaternion_of, frames))
+    def from_frames(self, frames: Floats) -> Guess:
+        """Return the guess for a pose in which bones have other orientations (n, 3, 3), of many (B, n, 3, 3)."""
+        own = rows_of(quaternions(frames.swapaxes(-1, -2).T))
         turns = [multiply(inverse(rest), turn) for rest, turn in zip(self._rest_frames(own), own, strict=True)]
         return Guess(self.skeleton, self.rests, turns)
 
