@@ -17,7 +17,7 @@ import numpy as np
 
 from ..maths.cones import at_limit
 from ..maths.numbers import MANY, Nested, is_crowd, member, members
-from ..maths.products import times, times_back
+from ..maths.products import times_back
 from ..maths.rotations import norm, unit
 from ..maths.vectors import Vector
 from ..problem import Floats, Ints, OutOfReach, Problem, Solution, Solver, goal_of, status_of
@@ -55,9 +55,7 @@ def solve_together(
     distance, longest = norm(target), standing.steps.max(axis=0)
     reached, _, _, beyond = goal_of(MANY, distance, longest, softness, 0.0, OutOfReach.EXTEND)
     wanted = np.where(softness > 0.0, unit(target) * reached, target)
-    guess = guess_of(body, standing.turns, None)
-    if turns is not None:
-        guess = guess.from_frames(times(turns[index], standing.frames))
+    guess = guess_of(standing, None, None if turns is None else turns[index])
     fks, nears = (np.moveaxis(arrays_of(every), 2, 0) for every in (guess.fk, guess.bent(tuple(wanted), None)))
     searches, running = [], []
     for i, (place, away) in enumerate(zip(wanted.T.tolist(), norm(wanted).tolist(), strict=True)):
