@@ -21,7 +21,7 @@ import numpy as np
 
 from ..limited.newton import Room, equation_of
 from ..limited.objectives import Pulls, couplings_of, moved
-from ..limited.skeleton import STEEPEST, Nine
+from ..limited.skeleton import Nine
 from ..maths import sweep
 from ..maths.cones import joint_rotation, swing_twist
 from ..maths.numbers import MANY, Nested
@@ -275,16 +275,6 @@ def resistance(vectors: Floats, hardening: Floats) -> tuple[Floats, Floats]:
     along = np.where(small, 0.0, (1.0 - across) / (4.0 * half * half)) * stretch + 2.0 * hardening
     second = along * vectors[:, None] * vectors[None] + across * stretch * np.eye(3)[:, :, None]
     return vectors * stretch, second.transpose(2, 0, 1)
-
-
-def axes_at_rest(angles: Floats) -> Floats:
-    """Return the axes (m, 3, 3) of `Pose.axes` for angles (3, m) as columns, in the axes of joints at rest."""
-    x, z, _ = angles
-    p, q = x * x, z * z
-    w = np.sqrt(np.maximum(1.0 - p - q, STEEPEST**2))
-    both = x * z / w
-    columns = [(p / w + w, z, both), (both, -x, q / w + w), (-2.0 * w * z, 1.0 - 2.0 * (p + q), 2.0 * w * x)]
-    return np.array(columns).transpose(2, 1, 0)
 
 
 LARGEST_WAY = 0.15
@@ -555,7 +545,8 @@ class Poser:
         """Return how the cost of the joints and of the root's offset depends on them, at a state."""
         turns = self.tree.joined(state.begin, state.angles)
         resisting, second = resistance(vectors_of(multiply(turns, self._back)), self._hardening)
-        axes, slope = times(posed.begin, axes_at_rest(posed.angles)), resisting.T
+        # In the axes of joints at rest.
+        axes, slope = back_times(posed.rests, np.array(posed.pose.axes).reshape(-1, 3, 3)), resisting.T
         stiff, stiffness = axes, self.tree.stiffness
         if stiffness is not None:
             slope, stiff = applied(stiffness, applied(stiffness, slope)), times(stiffness, axes)

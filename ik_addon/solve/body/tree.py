@@ -275,7 +275,7 @@ def pull_of(gaps: Floats, forces: Floats, strengths: Floats, yields: Floats, *, 
     return Pull(found, thrusts)
 
 
-STILL = np.array([[1.0], [0.0], [0.0], [0.0]])
+STILL, UPRIGHT = np.array([[1.0], [0.0], [0.0], [0.0]]), np.eye(3).ravel()
 
 
 @dataclass(frozen=True)
@@ -387,7 +387,8 @@ class Tree:
         pose = pose_of(self.skeleton._replace(bones=bones), list(map(tuple, angles.T.tolist())))
         ends = self.places.copy()
         ends[self.carriers >= 0] = np.array(pose.ends).reshape(-1, 3) * self.size + self.origin
-        return Posed(pose, angles, turned, ends)
+        above = [pose.frames[joint] if joint >= 0 else UPRIGHT for joint in self.skeleton.parents]
+        return Posed(pose, angles, times(np.array(above).reshape(-1, 3, 3), rests), ends)
 
     def carried(self, body: Body, begin: Posed, posed: Posed) -> tuple[Floats, Floats]:
         """Return the heads (n, 3) and orientations (n, 3, 3) of all bones of a body as its joints carry them.
@@ -418,8 +419,8 @@ class Posed:
     pose: Pose
     angles: Floats
     """(3, m) angles of the joints: their swings about X and Z, and their twists."""
-    begin: Floats
-    """(m, 3, 3) rotations from which they are measured."""
+    rests: Floats
+    """(m, 3, 3) orientations of the joints at rest."""
     ends: Floats
     """(ends, 3) positions of the ends in the body."""
 
