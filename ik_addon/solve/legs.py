@@ -31,6 +31,7 @@ def can_fold(problem: Problem) -> Bools:
     """Return which members (B,) are chains within limits whose joints fold by shares of their own."""
     is_leg = problem.limits is not None and problem.parents is None and problem.goal.rotation is None
     is_leg = is_leg and problem.solver is not Solver.FABRIK and not problem.others and problem.goal.segment is None
+    is_leg = is_leg and np.shape(problem.frames)[1] > 2
     if problem.folds is None or not (is_leg and (problem.inherits is None or np.all(problem.inherits))):
         return np.zeros(len(problem.joints), dtype=bool)
     folds = np.asarray(problem.folds, dtype=np.float64)

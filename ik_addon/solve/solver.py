@@ -127,14 +127,10 @@ def _solved_body(problem: Problem, known: Known) -> Solution:
         if len(missed):
             # The folded pose stands in for the FK pose; it is rolled to the pole already.
             without_pole = replace(problem, goal=replace(problem.goal, pole=None, pole_angle=None))
-            search_from(without_pole, solution.rotations.copy(), solution, missed)
+            solve_bodies(without_pole, solution, missed, known, solution.rotations.copy())
         index = index[~is_leg]
     if problem.bend_side is not None and (on_side := begin_on_side(problem)[index]).any():
-        own, pose = index[on_side], free_pose(problem)
-        if len(own) <= FEW and problem.out_of_reach is OutOfReach.EXTEND and (known.side[own] > 0.0).all():
-            solve_alone(problem, known.alone, solution, own, pose)
-        else:
-            search_from(problem, pose, solution, own)
+        solve_bodies(problem, solution, index[on_side], known, free_pose(problem))
         index = index[~on_side]
     if len(index):
         solve_bodies(problem, solution, index, known)
@@ -202,34 +198,34 @@ def valid_members(problem: Problem, known: Known) -> Bools:
     return np.asarray(ok)
 
 
-def solve_bodies(problem: Problem, solution: Solution, index: Ints, known: Known | None = None) -> None:
+def solve_bodies(problem: Problem, solution: Solution, index: Ints, known: Known, turns: Floats | None = None) -> None:
     """Solve members and write them into the solution.
 
     Args:
         problem: the problem.
         solution: what the members are written into.
         index: (k,) the members, whose input is already checked.
-        known: of this problem, or of one that differs only in its goals; None: it is checked.
+        known: of this problem, or of one that differs only in its goals.
+        turns: (B, n, 3, 3) rotations of bones from FK to the pose from which to search; None: from FK, if at all.
     """
-    known = known_of(problem) if known is None else known
     side = np.ones(len(problem.joints))
     side[index] = known.side[index]
     if (side < 0.0).any():
         mirrored = _reflected(problem, side)
         own = known._replace(side=np.ones_like(side), limbs=known.limbs and KnownLimbs.of(mirrored), alone={})
-        solve_bodies(mirrored, solution, index, own)
+        solve_bodies(mirrored, solution, index, own, None if turns is None else _both_sides(turns, side))
         solution.joints[..., 0] *= side[:, None]
         solution.rotations[:] = _both_sides(solution.rotations, side)
         return
-    if known.limbs is not None:
+    if known.limbs is not None and turns is None:
         if len(index) > FEW:
             index = solve_free_feet(problem, solution, index)
         index = solve_limbs(problem, known.limbs, solution, index)
     standing = Standing.of(problem, index) if len(index) > FEW_BODIES and suits(problem) else None
     if standing is not None and standing.suits:
-        solve_together(problem, solution, index, standing)
+        solve_together(problem, solution, index, standing, turns)
     elif len(index):
-        solve_alone(problem, known.alone, solution, index)
+        solve_alone(problem, known.alone, solution, index, turns)
 
 
 def _reflected(problem: Problem, side: Floats) -> Problem:
@@ -386,12 +382,6 @@ def bend_with_foot(
         bends = [one * np.cos(roll) + other * np.sin(roll) for roll in (turn + half, turn - half)]
         first, second = (dot(wanted, middle + size * bend) > 0.0 for bend in bends)
     return np.where(first, *bends), is_clear & (first != second)
-
-
-def search_from(problem: Problem, turns: Floats, solution: Solution, index: Ints) -> None:
-    """Solve the members `index` by a search from their FK pose turned by rotations (B, n, 3, 3)."""
-    solve_bodies(posed_by(problem, turns), solution, index)
-    solution.rotations[index] = products.times(solution.rotations[index], turns[index])
 
 
 def posed_by(problem: Problem, turns: Floats) -> Problem:

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..limited.newton import Room, equation_of
 from ..limited.objectives import Pulls, couplings_of, moved
-from ..limited.skeleton import STEEPEST, Nine
+from ..limited.skeleton import Nine
 from ..maths import sweep
 from ..maths.cones import joint_rotation, swing_twist
 from ..maths.numbers import MANY, Nested
@@ -44,10 +44,11 @@ from ..problem import Floats
 from .problem import STRENGTH, Body, Grab, Pin, PosedBody, check_shape
 from .tree import FREE, HELD_BACK, YIELD, Bound, Ends, Posed, Pull, Tree, joints_between, pull_of, ranges_of
 
-STIFFER = ((0.0, 0.05), (0.03, 0.2), (0.1, 0.3), (0.3, 0.9), (1.0, 0.2))
-"""Pairs to try in turn; the first that suffices is used, and the last always does. First: the share to add of the
-stiffness that is sure to keep every joint from turning over by itself. Second: the least stiffness (pivot) that a joint
-may then have, as a fraction of its stiffness without forces."""
+STIFFER, FACTOR = 0.3, 6.0
+"""What is added to the stiffness of joints if one would turn over by itself, as a fraction of that without forces; and
+the factor by which this grows until none does."""
+PIVOT = 0.1
+"""The least stiffness that a joint may have then, as the same fraction."""
 EYE = np.eye(3)
 UNIT = EYE.tolist()
 ABOUT_Z = 0.0, 1.0
@@ -65,7 +66,7 @@ class Step(NamedTuple):
     pushed: list[tuple[int, float, float]]
     """Joints at limits, and the forces that still push them on: the twist, then the swing out of its cone."""
     stiffer: int
-    """Index of the pair in `STIFFER` that was used."""
+    """How many times joints were made stiffer."""
 
 
 class Cost(NamedTuple):
@@ -121,7 +122,7 @@ class Equations:
 
         Args:
             bounds: limits that fix parts of the step.
-            stiffer: index of the pair in `STIFFER` to try first.
+            stiffer: how many times to make joints stiffer at least.
         """
         tree, fixed = self.tree, [i for i, bound in enumerate(bounds) if bound != FREE]
         normals, curvatures = np.tile(ABOUT_Z, (len(bounds), 1)), np.array([bound.curvature for bound in bounds])
@@ -140,17 +141,13 @@ class Equations:
             right[i] -= is_open[i] * (matrix @ ways[i])
             shifts[i] = (ways[i] @ columns[i]).tolist() if ways[i].any() else None
         closed, closed_own = columns * is_open[:, :, None], np.where(is_open[:, :, None] & is_open[:, None], own, EYE)
-        laid, rest, sums = closed.tolist(), (right.tolist(), shifts), None
+        laid, rest = closed.tolist(), (right.tolist(), shifts)
         parents = [-1, *(above + 1 for above in tree.skeleton.parents)]
         while True:
-            share, least = STIFFER[stiffer]
-            stiff = closed_own
-            if share:
-                sums = self._sums(closed, closed_own) if sums is None else sums
-                stiff = stiff + np.maximum(share * sums, 0.0)[:, :, None] * EYE
+            stiff = closed_own + STIFFER * FACTOR ** (stiffer - 1) * EYE if stiffer else closed_own
             joints = [self._offset, *map(Joint, laid, stiff.tolist(), *rest)]
-            swept = sweep.eliminated(parents, joints, self._forms, least)
-            if swept is not None:
+            swept = sweep.eliminated(parents, joints, self._forms)
+            if min(map(min, (each.pivots for each in swept))) >= PIVOT:
                 break
             stiffer += 1
         (offset, *found), twists = sweep.substituted(parents, swept)
@@ -244,25 +241,11 @@ class Equations:
             forces[end] += (most - along @ forces[end]) * along
         return np.asarray(forces)
 
-    def _sums(self, columns: Floats, own: Floats) -> Floats:
-        """Return the stiffness (m, 3) to add to each unknown so that no joint turns over, whatever the others do.
-
-        It makes every row of the second derivatives diagonally dominant.
-        """
-        upper, lower = self.tree.pairs
-        blocks = np.abs(times_back(columns[upper, :, :3], columns[lower, :, 6:]))
-        found = _whole(columns, own)
-        diagonal = found[:, range(3), range(3)]
-        sums = np.abs(found).sum(axis=2) - diagonal - np.abs(diagonal) + 1.0
-        of = np.concatenate([np.arange(len(sums)), upper, lower])
-        every = np.concatenate([sums, blocks.sum(axis=2), blocks.sum(axis=1)])
-        return np.stack([np.bincount(of, each) for each in every.T], axis=1)
-
 
 def _whole(columns: Floats, own: Floats) -> Floats:
-    """Return the second derivatives (..., 3, 3) of joints, with the coupling in their columns (..., 3, 9)."""
-    found = np.triu(own + times_back(columns[..., :3], columns[..., 6:]))
-    return found + np.triu(found, 1).swapaxes(-1, -2)
+    """Return the second derivatives (3, 3) of a joint, with the coupling in its columns (3, 9)."""
+    found = np.triu(own + times_back(columns[:, :3], columns[:, 6:]))
+    return found + np.triu(found, 1).T
 
 
 def released(bound: Bound, twist: float, out: float) -> Bound:
@@ -292,16 +275,6 @@ def resistance(vectors: Floats, hardening: Floats) -> tuple[Floats, Floats]:
     along = np.where(small, 0.0, (1.0 - across) / (4.0 * half * half)) * stretch + 2.0 * hardening
     second = along * vectors[:, None] * vectors[None] + across * stretch * np.eye(3)[:, :, None]
     return vectors * stretch, second.transpose(2, 0, 1)
-
-
-def axes_at_rest(angles: Floats) -> Floats:
-    """Return the axes (m, 3, 3) of `Pose.axes` for angles (3, m) as columns, in the axes of joints at rest."""
-    x, z, _ = angles
-    p, q = x * x, z * z
-    w = np.sqrt(np.maximum(1.0 - p - q, STEEPEST**2))
-    both = x * z / w
-    columns = [(p / w + w, z, both), (both, -x, q / w + w), (-2.0 * w * z, 1.0 - 2.0 * (p + q), 2.0 * w * x)]
-    return np.array(columns).transpose(2, 1, 0)
 
 
 LARGEST_WAY = 0.15
@@ -572,7 +545,8 @@ class Poser:
         """Return how the cost of the joints and of the root's offset depends on them, at a state."""
         turns = self.tree.joined(state.begin, state.angles)
         resisting, second = resistance(vectors_of(multiply(turns, self._back)), self._hardening)
-        axes, slope = times(posed.begin, axes_at_rest(posed.angles)), resisting.T
+        # In the axes of joints at rest.
+        axes, slope = back_times(posed.rests, np.array(posed.pose.axes).reshape(-1, 3, 3)), resisting.T
         stiff, stiffness = axes, self.tree.stiffness
         if stiffness is not None:
             slope, stiff = applied(stiffness, applied(stiffness, slope)), times(stiffness, axes)
@@ -633,7 +607,7 @@ class _State:
     share: float
     """The share of the last step that was taken."""
     stiffer: int
-    """Index in `STIFFER` that the last step used. The next one starts one below it, so few are tried in vain."""
+    """How many times the last step made joints stiffer. The next one begins with one less, so few are tried in vain."""
     near: bool
     """Whether the last step was short, so that the search is near its end."""
     units: Floats

@@ -21,7 +21,7 @@ from ..maths.rotations import matrices, norm, quaternions
 from ..maths.turns import RIM, nearest_twist, range_of
 from ..maths.vectors import Vector, over, plus, size_of
 from ..maths.vectors import times as scaled
-from ..problem import Bools, Floats, Ints, path_of
+from ..problem import Bools, Floats, Ints
 from .problem import STRENGTH, Body, Grab, Pin
 
 HELD_BACK = 1e-9
@@ -275,7 +275,7 @@ def pull_of(gaps: Floats, forces: Floats, strengths: Floats, yields: Floats, *, 
     return Pull(found, thrusts)
 
 
-STILL = np.array([[1.0], [0.0], [0.0], [0.0]])
+STILL, UPRIGHT = np.array([[1.0], [0.0], [0.0], [0.0]]), np.eye(3).ravel()
 
 
 @dataclass(frozen=True)
@@ -362,14 +362,6 @@ class Tree:
         bones = self.skeleton.bones
         return np.array([bone.rest for bone in bones]).reshape(-1, 3, 3), [bone.head for bone in bones]
 
-    @cached_property
-    def pairs(self) -> tuple[Ints, Ints]:
-        """All pairs of a joint and one that it carries: the upper joints, and the lower ones."""
-        above = self.skeleton.parents
-        found = [(upper, joint) for joint in range(len(self.bones)) for upper in path_of(above, joint)[:-1]]
-        upper, lower = np.array(found, dtype=np.int64).reshape(-1, 2).T
-        return upper, lower
-
     def split(self, turns: Floats) -> tuple[Floats, Floats]:
         """Return rotations (4, m) in two parts: those from which angles are measured, and the angles (3, m).
 
@@ -395,7 +387,8 @@ class Tree:
         pose = pose_of(self.skeleton._replace(bones=bones), list(map(tuple, angles.T.tolist())))
         ends = self.places.copy()
         ends[self.carriers >= 0] = np.array(pose.ends).reshape(-1, 3) * self.size + self.origin
-        return Posed(pose, angles, turned, ends)
+        above = [pose.frames[joint] if joint >= 0 else UPRIGHT for joint in self.skeleton.parents]
+        return Posed(pose, angles, times(np.array(above).reshape(-1, 3, 3), rests), ends)
 
     def carried(self, body: Body, begin: Posed, posed: Posed) -> tuple[Floats, Floats]:
         """Return the heads (n, 3) and orientations (n, 3, 3) of all bones of a body as its joints carry them.
@@ -426,8 +419,8 @@ class Posed:
     pose: Pose
     angles: Floats
     """(3, m) angles of the joints: their swings about X and Z, and their twists."""
-    begin: Floats
-    """(m, 3, 3) rotations from which they are measured."""
+    rests: Floats
+    """(m, 3, 3) orientations of the joints at rest."""
     ends: Floats
     """(ends, 3) positions of the ends in the body."""
 

@@ -44,8 +44,10 @@ def suits(problem: Problem) -> bool:
     return is_place and policy is OutOfReach.EXTEND and problem.solver is not Solver.FABRIK
 
 
-def solve_together(problem: Problem, solution: Solution, index: Ints, standing: Standing) -> None:
-    """Solve the members `index` (k,) of a problem that suits, and write them into the solution."""
+def solve_together(
+    problem: Problem, solution: Solution, index: Ints, standing: Standing, turns: Floats | None = None
+) -> None:
+    """Solve the members `index` (k,) of a problem that suits, and write them; `turns` see `search.solve_alone`."""
     body, scale, each = standing.body, standing.scale, standing.lengths[:, 0]
     settings = problem.softness, problem.tolerance
     softness, tolerance = (np.broadcast_to(value, len(solution.status))[index] for value in settings)
@@ -53,7 +55,7 @@ def solve_together(problem: Problem, solution: Solution, index: Ints, standing: 
     distance, longest = norm(target), standing.steps.max(axis=0)
     reached, _, _, beyond = goal_of(MANY, distance, longest, softness, 0.0, OutOfReach.EXTEND)
     wanted = np.where(softness > 0.0, unit(target) * reached, target)
-    guess = guess_of(body, standing.turns, None)
+    guess = guess_of(standing, None, None if turns is None else turns[index])
     fks, nears = (np.moveaxis(arrays_of(every), 2, 0) for every in (guess.fk, guess.bent(tuple(wanted), None)))
     searches, running = [], []
     for i, (place, away) in enumerate(zip(wanted.T.tolist(), norm(wanted).tolist(), strict=True)):

@@ -29,7 +29,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..maths import products
 from ..maths.numbers import ONE, Nested
 from ..maths.turns import at_limit
 from ..maths.vectors import ZERO, Vector, dot, minus, norm, over, plus, times, unit
@@ -618,10 +617,7 @@ class Alone:
                 poles.append(Pole(e, place.path, first, place.target, seen, about, masses, SIDE))
         system = System.of(skeleton, [*places, *turned, *poles])
         pole = minus(poles[0].pole, skeleton.bones[places[0].path[0]].head) if poles else None
-        guess = guess_of(standing.body, standing.turns, member)
-        if turns is not None:
-            frames = products.times(turns, standing.frames[member]).reshape(-1, 9)
-            guess = guess.from_frames(list(map(tuple, frames.tolist())))
+        guess = guess_of(standing, member, turns)
         lacks = [norm(way) - length / self.scale for way, length in zip(ways, self.lengths, strict=True)]
         most, only_places = problem.iterations, system.only_places
         search = Search(standing.body, member, lambda: system, guess.fk, lacks, most, only_places=only_places)

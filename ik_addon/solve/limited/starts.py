@@ -22,13 +22,14 @@ import numpy as np
 
 from ..free.axes import STRAIGHT, arc_of, centroid, chain_axes, joints_of, room_about, roomiest
 from ..free.fabrik import FINEST, MEET, folding
+from ..maths import products
 from ..maths.numbers import MANY, ONE, Number
 from ..maths.rotations import quaternion_of, quaternions, stacked
 from ..maths.turns import OPPOSITE, STILL, Quaternion, about, between, inverse, multiply, rotate, turn_of
 from ..maths.vectors import Vector, cross, dot, either, minus, norm, over, plus, reject, size_of, times, unit, unit_of
 from ..problem import Floats, path_of
 from .objectives import Orientation, Place, System
-from .skeleton import Angles, Body, Joint, Nine, Skeleton, allowed_angles, inside, nearest_angles, pose_of, rows_of
+from .skeleton import Angles, Body, Joint, Skeleton, Standing, allowed_angles, inside, nearest_angles, pose_of, rows_of
 
 _BEND = 0.5
 """Fraction of the necessary bend that a chain begins with; the descent adds the rest, at the joints that can bend."""
@@ -47,25 +48,40 @@ _WAVE = 0.41
 _TURN = 2.0 * np.pi
 
 
-def guess_of(body: Body, turns: Floats, member: int | None) -> Guess:
-    """Return the part of a guess that does not depend on goals, for all members in arrays, or kept for one in floats.
+def guess_of(standing: Standing, member: int | None, turns: Floats | None = None) -> Guess:
+    """Return the part of a guess that does not depend on goals, for all members in arrays, or for one in floats.
 
     Args:
-        body: B bodies, whose longest chains have length 1.
-        turns: (4, n, B) rotations of the joints in the FK pose.
+        standing: the members.
         member: index of the member; None: all of them.
+        turns: (n, 3, 3), or of all members (B, n, 3, 3), rotations of bones from FK to the pose that stands in for it;
+            None: FK itself, for which the guess is kept.
     """
-    known = body.kept.get(("guess", member))
-    if known is not None and known[0] is turns:
-        found: Guess = known[1]
+    body, chosen = standing.body, np.s_[:] if member is None else member
+    if turns is None and ("guess", member) in body.kept:
+        found: Guess = body.kept["guess", member]
         return found
-    skeleton = body.skeleton(member)
-    if member is None:
-        return Guess(skeleton, rows_of(quaternions(body.rest)), rows_of(turns))
-    rests = [quaternion_of(bone.rest) for bone in skeleton.bones]
-    guess = Guess(skeleton, rests, rows_of(turns[..., member]))
-    body.kept["guess", member] = turns, guess
+    if ("rests", member) not in body.kept:
+        body.kept["rests", member] = rows_of(quaternions(body.rest[..., chosen]))
+    skeleton, rests = body.skeleton(member), body.kept["rests", member]
+    if turns is not None:
+        frames = rows_of(quaternions(products.times(turns, standing.frames[chosen]).swapaxes(-1, -2).T))
+        below = zip(_rest_frames(rests, body.free, frames), frames, strict=True)
+        return Guess(skeleton, rests, [multiply(inverse(rest), frame) for rest, frame in below])
+    guess = body.kept["guess", member] = Guess(skeleton, rests, rows_of(standing.turns[..., chosen]))
     return guess
+
+
+def _rest_frames(rests: list[Quaternion], is_free: Sequence[bool], frames: list[Quaternion]) -> list[Quaternion]:
+    """Return the orientations of the bones of a chain if their joints are at rest, below parents turned as in `frames`.
+
+    Args:
+        rests: orientations at rest relative to the parents.
+        is_free: bones that inherit no rotation.
+        frames: orientations.
+    """
+    above = zip([STILL, *frames], rests, is_free, strict=False)
+    return [rest if free else multiply(frame, rest) for frame, rest, free in above]
 
 
 class Guess:
@@ -93,7 +109,7 @@ class Guess:
         for i, rest, is_free in zip(path, self.rests, self.is_free, strict=True):
             turn = multiply(rest, turn_of(do, self.fk[i]))
             self.frames.append(turn if is_free else multiply(self.frames[-1], turn))
-        self.rest_frames = self._rest_frames(self.frames)
+        self.rest_frames = _rest_frames(self.rests, self.is_free, self.frames)
         segments = [*(skeleton.bones[i].head for i in path[1:]), skeleton.ends[0]]
         self.lengths = [size_of(do, segment) for segment in segments]
         ends = list(accumulate(self.lengths))
@@ -112,12 +128,6 @@ class Guess:
         self.places = [(end - size / 2.0) / self.reach for end, size in zip(ends, self.lengths, strict=True)]
         """Distance along the chain of each bone's middle, as a fraction of its length."""
         self.waves = [do.cos(_TURN * place) for place in self.places]
-
-    def from_frames(self, frames: list[Nine]) -> Guess:
-        """Return the guess for the same chain in a pose in which its bones have other orientations."""
-        own = list(map(quaternion_of, frames))
-        turns = [multiply(inverse(rest), turn) for rest, turn in zip(self._rest_frames(own), own, strict=True)]
-        return Guess(self.skeleton, self.rests, turns)
 
     def bent(self, target: Vector, pole: Vector | None) -> Angles:
         """Return the joint angles of the pose bent towards a target; target and pole are relative to the root."""
@@ -142,17 +152,13 @@ class Guess:
         bends = self._bends(normal, line, towards, _BEND * turn)
         world = [multiply(multiply(aim, bend), frame) for bend, frame in zip(bends, self.frames, strict=True)]
         angles = list(self.fk)
-        for i, joint, rest, frame in zip(self.path, self.joints, self._rest_frames(world), world, strict=True):
+        at_rest = _rest_frames(self.rests, self.is_free, world)
+        for i, joint, rest, frame in zip(self.path, self.joints, at_rest, world, strict=True):
             # The nearest within the limits, scaled by mobility.
             wanted, old = nearest_angles(do, joint, multiply(inverse(rest), frame)), self.fk[i]
             x, z, twist = (b + (a - b) * each for a, b, each in zip(wanted, old, joint.mobility, strict=True))
             angles[i] = inside(do, joint, x, z, twist)
         return angles
-
-    def _rest_frames(self, frames: list[Quaternion]) -> list[Quaternion]:
-        """Return the orientations of bones if their joints are at rest, below parents turned as in `frames`."""
-        above = zip([STILL, *frames], self.rests, self.is_free, strict=False)
-        return [rest if is_free else multiply(frame, rest) for frame, rest, is_free in above]
 
     def _room(self, i: int, axis: Vector) -> Number:
         """Return how far a joint can turn about an axis, as the sine of half the angle."""

@@ -168,6 +168,15 @@ def test_within_limits_an_fk_pose_that_bends_the_right_way_stays() -> None:
 
 
 @for_each(members=(1, 20))
+def test_a_locked_joint_keeps_its_rotation(members: int) -> None:
+    asked = limited(problem([leg(degrees(30), 0.0, ROLLED, LONG)] * members, [0.7] * members), 100.0)
+    assert asked.limits is not None
+    asked.limits.cones[2] = asked.limits.twist[2] = 0.0
+    before, after = ((f[:, 1].swapaxes(1, 2) @ f[:, 2]) for f in (asked.frames, solve(asked).rotations @ asked.frames))
+    np.testing.assert_allclose(after, before, atol=1e-9)
+
+
+@for_each(members=(1, 20))
 def test_a_straight_chain_led_by_its_tip_bends_to_its_side(members: int) -> None:
     asked = problem([leg(0.0, 0.0, ROLLED, LONG)] * members, [0.6] * members, solver=Solver.FABRIK)
     assert fronts(solve(asked)).min() > 0.05
