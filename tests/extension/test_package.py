@@ -107,18 +107,12 @@ MANIFEST = tomllib.loads((ROOT / "blender_manifest.toml").read_text(encoding="ut
 
 def test_license_is_gpl_3_or_later_and_its_text_is_included() -> None:
     assert MANIFEST["license"] == ["SPDX:GPL-3.0-or-later"]
-    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
-    assert "GNU GENERAL PUBLIC LICENSE" in text
-    assert "Version 3, 29 June 2007" in text
-    assert "How to Apply These Terms to Your New Programs" in text
+    assert "Version 3, 29 June 2007" in (ROOT / "LICENSE").read_text(encoding="utf-8")
 
 
-def test_tags_are_those_blender_knows() -> None:
-    assert MANIFEST["tags"] == ["Animation", "Rigging"]
-
-
-def test_id_is_the_package_name_of_public_names() -> None:
+def test_id_and_tags_are_those_that_scripts_and_blender_know() -> None:
     assert MANIFEST["id"] == "ik_addon"
+    assert MANIFEST["tags"] == ["Animation", "Rigging"]
 
 
 def test_minimum_blender_version_is_the_oldest_tested() -> None:

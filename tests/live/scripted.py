@@ -45,14 +45,10 @@ def child_of(ob: bpy.types.Object) -> None:
 
 def switched(ob: bpy.types.Object) -> None:
     """Let a script decide whether a bone is limited; it tells nobody when it changes its mind."""
-    bpy.app.driver_namespace["is_limited"] = lambda: LIMITED[-1]
-    LIMITED[:] = [False]
+    bpy.app.driver_namespace["is_limited"] = bool
     bone: Any = ob.pose.bones["lower"]
     bone.ik_max_x = 0.1
     bone.driver_add("use_ik_limit_x").driver.expression = "is_limited()"
-
-
-LIMITED: list[bool] = []
 
 
 def prop_in_hand(ob: bpy.types.Object) -> None:
@@ -232,7 +228,7 @@ CHILD_OF: dict[str, Edit] = {
 }
 
 
-SWITCHED: dict[str, Edit] = {"a switch that tells nobody": lambda _ob: LIMITED.append(True)}
+SWITCHED: dict[str, Edit] = {"an untold switch": lambda _ob: bpy.app.driver_namespace.update(is_limited=lambda: True)}
 STRUCTURE: dict[str, Edit] = {
     "a limit": sets(lambda ob: ob.pose.bones["lower"], use_ik_limit_x=True, ik_min_x=-0.2, ik_max_x=0.3),
     "a constraint on the collar": constrained,
