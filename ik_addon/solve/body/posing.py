@@ -146,8 +146,8 @@ class Equations:
         while True:
             stiff = closed_own + STIFFER * FACTOR ** (stiffer - 1) * EYE if stiffer else closed_own
             joints = [self._offset, *map(Joint, laid, stiff.tolist(), *rest)]
-            swept = sweep.eliminated(parents, joints, self._forms)
-            if min(map(min, (each.pivots for each in swept))) >= PIVOT:
+            swept = sweep.eliminated(parents, joints, self._forms, PIVOT)
+            if swept is not None:
                 break
             stiffer += 1
         (offset, *found), twists = sweep.substituted(parents, swept)

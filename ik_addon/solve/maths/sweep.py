@@ -135,11 +135,11 @@ def eliminated(
     parents: Sequence[int],
     joints: Sequence[Joint],
     forms: Sequence[Form | None],
-    least: float | None = None,
-    damping: float = 0.0,
+    least: float | None,
+    damping: float | None = None,
     heads: Mapping[int, Sequence[float]] = MappingProxyType({}),
-) -> list[Swept]:
-    """Sweep from the ends to the root, eliminating the unknowns of each joint; return the result at each.
+) -> list[Swept] | None:
+    """Sweep from the ends to the root, eliminating the unknowns of each joint.
 
     Args:
         parents: the joint above each, an earlier one; -1: none.
@@ -148,12 +148,17 @@ def eliminated(
         least: see `of_three`.
         damping: see `of_three`.
         heads: those of bones that do not inherit rotation, see `hung`.
+
+    Returns:
+        The result at each joint; None without damping, if a pivot is below `least`.
     """
     forms, found = list(forms), []
     for i in range(len(joints) - 1, -1, -1):
         joint, form = joints[i], forms[i] or NOTHING
         left = form if joint.shift is None else [*form[:21], *_left(form, joint.shift)]
         swept = of_three(joint, left, least, damping)
+        if swept is None:
+            return None
         if joint.shift is not None:
             for at, coupling in enumerate(joint.shift[6:], 21):
                 swept.above[at] -= coupling
@@ -180,17 +185,20 @@ def _left(form: Form, twist: Sequence[float]) -> list[float]:
     ]
 
 
-def of_three(joint: Joint, form: Form, least: float | None, damping: float) -> Swept:
+def of_three(joint: Joint, form: Form, least: float | None, damping: float | None = None) -> Swept | None:
     """Eliminate the unknowns of a joint without a prescribed step.
 
     Args:
         joint: its equations.
         form: cost of everything that it carries.
-        least: pivots are made positive, and at least this times the squares of the entries beside them; None: they are
-            left as they are.
-        damping: added to the pivots.
+        least: the smallest pivot allowed; with damping, relative to the squares of the entries beside it, None: any.
+        damping: added to the pivots, of which those that are too small or negative were raised before; None: none are.
+
+    Returns:
+        None without damping, if a pivot is below `least`.
     """
     columns, own, right, _ = joint
+    floor = 0.0 if least is None else least
     a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
     d00, d01, d02, d11, d12, d22, p0, p1, p2, p3, p4, p5 = rest
     x0, x1, x2, x3, x4, x5, f0, f1, f2 = columns[0]
@@ -225,17 +233,26 @@ def of_three(joint: Joint, form: Form, least: float | None, damping: float) -> S
     m11 += y0 * g0 + y1 * g1 + y2 * g2 + y3 * g3 + y4 * g4 + y5 * g5
     m12 += y0 * h0 + y1 * h1 + y2 * h2 + y3 * h3 + y4 * h4 + y5 * h5
     m22 += z0 * h0 + z1 * h1 + z2 * h2 + z3 * h3 + z4 * h4 + z5 * h5
-    m00 = _raised(m00, (f0, f1, f2, f3, f4, f5), least, damping)
+    if damping is not None:
+        m00 = _raised(m00, (f0, f1, f2, f3, f4, f5), least, damping)
+    elif m00 < floor:
+        return None
     n01, n02 = m01 / m00, m02 / m00
     m11, m12, m22 = m11 - n01 * m01, m12 - n01 * m02, m22 - n02 * m02
     g0, g1, g2 = g0 - n01 * f0, g1 - n01 * f1, g2 - n01 * f2
     g3, g4, g5 = g3 - n01 * f3, g4 - n01 * f4, g5 - n01 * f5
-    m11 = _raised(m11, (g0, g1, g2, g3, g4, g5), least, damping)
+    if damping is not None:
+        m11 = _raised(m11, (g0, g1, g2, g3, g4, g5), least, damping)
+    elif m11 < floor:
+        return None
     n12 = m12 / m11
     m22 -= n12 * m12
     h0, h1, h2 = h0 - n02 * f0 - n12 * g0, h1 - n02 * f1 - n12 * g1, h2 - n02 * f2 - n12 * g2
     h3, h4, h5 = h3 - n02 * f3 - n12 * g3, h4 - n02 * f4 - n12 * g4, h5 - n02 * f5 - n12 * g5
-    m22 = _raised(m22, (h0, h1, h2, h3, h4, h5), least, damping)
+    if damping is not None:
+        m22 = _raised(m22, (h0, h1, h2, h3, h4, h5), least, damping)
+    elif m22 < floor:
+        return None
     r1 -= n01 * r0
     r2 -= n02 * r0 + n12 * r1
     x0, x1, x2 = f0 / m00, f1 / m00, f2 / m00
