@@ -44,11 +44,10 @@ from ..problem import Floats
 from .problem import STRENGTH, Body, Grab, Pin, PosedBody, check_shape
 from .tree import FREE, HELD_BACK, YIELD, Bound, Ends, Posed, Pull, Tree, joints_between, pull_of, ranges_of
 
-STIFFER, FACTOR = 0.3, 6.0
-"""What is added to the stiffness of joints if one would turn over by itself, as a fraction of that without forces; and
-the factor by which this grows until none does."""
-PIVOT = 0.1
-"""The least stiffness that a joint may have then, as the same fraction."""
+STIFFER = ((0.0, 0.05), (0.03, 0.2), (0.1, 0.3), (0.3, 0.9), (1.0, 0.2))
+"""Pairs to try in turn; the first that suffices is used, and the last always does. First: the share to add of the
+stiffness that is sure to keep every joint from turning over by itself. Second: the least stiffness (pivot) that a joint
+may then have, as a fraction of its stiffness without forces."""
 EYE = np.eye(3)
 UNIT = EYE.tolist()
 ABOUT_Z = 0.0, 1.0
@@ -66,7 +65,7 @@ class Step(NamedTuple):
     pushed: list[tuple[int, float, float]]
     """Joints at limits, and the forces that still push them on: the twist, then the swing out of its cone."""
     stiffer: int
-    """How many times joints were made stiffer."""
+    """Index of the pair in `STIFFER` that was used."""
 
 
 class Cost(NamedTuple):
@@ -122,7 +121,7 @@ class Equations:
 
         Args:
             bounds: limits that fix parts of the step.
-            stiffer: how many times to make joints stiffer at least.
+            stiffer: index of the pair in `STIFFER` to try first.
         """
         tree, fixed = self.tree, [i for i, bound in enumerate(bounds) if bound != FREE]
         normals, curvatures = np.tile(ABOUT_Z, (len(bounds), 1)), np.array([bound.curvature for bound in bounds])
@@ -141,12 +140,16 @@ class Equations:
             right[i] -= is_open[i] * (matrix @ ways[i])
             shifts[i] = (ways[i] @ columns[i]).tolist() if ways[i].any() else None
         closed, closed_own = columns * is_open[:, :, None], np.where(is_open[:, :, None] & is_open[:, None], own, EYE)
-        laid, rest = closed.tolist(), (right.tolist(), shifts)
+        laid, rest, sums = closed.tolist(), (right.tolist(), shifts), None
         parents = [-1, *(above + 1 for above in tree.skeleton.parents)]
         while True:
-            stiff = closed_own + STIFFER * FACTOR ** (stiffer - 1) * EYE if stiffer else closed_own
+            share, least = STIFFER[stiffer]
+            stiff = closed_own
+            if share:
+                sums = self._sums(closed, closed_own) if sums is None else sums
+                stiff = stiff + np.maximum(share * sums, 0.0)[:, :, None] * EYE
             joints = [self._offset, *map(Joint, laid, stiff.tolist(), *rest)]
-            swept = sweep.eliminated(parents, joints, self._forms, PIVOT)
+            swept = sweep.eliminated(parents, joints, self._forms, least)
             if swept is not None:
                 break
             stiffer += 1
@@ -241,11 +244,25 @@ class Equations:
             forces[end] += (most - along @ forces[end]) * along
         return np.asarray(forces)
 
+    def _sums(self, columns: Floats, own: Floats) -> Floats:
+        """Return the stiffness (m, 3) to add to each unknown so that no joint turns over, whatever the others do.
+
+        It makes every row of the second derivatives diagonally dominant.
+        """
+        upper, lower = self.tree.pairs
+        blocks = np.abs(times_back(columns[upper, :, :3], columns[lower, :, 6:]))
+        found = _whole(columns, own)
+        diagonal = found[:, range(3), range(3)]
+        sums = np.abs(found).sum(axis=2) - diagonal - np.abs(diagonal) + 1.0
+        of = np.concatenate([np.arange(len(sums)), upper, lower])
+        every = np.concatenate([sums, blocks.sum(axis=2), blocks.sum(axis=1)])
+        return np.stack([np.bincount(of, each) for each in every.T], axis=1)
+
 
 def _whole(columns: Floats, own: Floats) -> Floats:
-    """Return the second derivatives (3, 3) of a joint, with the coupling in its columns (3, 9)."""
-    found = np.triu(own + times_back(columns[:, :3], columns[:, 6:]))
-    return found + np.triu(found, 1).T
+    """Return the second derivatives (..., 3, 3) of joints, with the coupling in their columns (..., 3, 9)."""
+    found = np.triu(own + times_back(columns[..., :3], columns[..., 6:]))
+    return found + np.triu(found, 1).swapaxes(-1, -2)
 
 
 def released(bound: Bound, twist: float, out: float) -> Bound:
@@ -607,7 +624,7 @@ class _State:
     share: float
     """The share of the last step that was taken."""
     stiffer: int
-    """How many times the last step made joints stiffer. The next one begins with one less, so few are tried in vain."""
+    """Index in `STIFFER` that the last step used. The next one starts one below it, so few are tried in vain."""
     near: bool
     """Whether the last step was short, so that the search is near its end."""
     units: Floats

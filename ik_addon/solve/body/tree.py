@@ -21,7 +21,7 @@ from ..maths.rotations import matrices, norm, quaternions
 from ..maths.turns import RIM, nearest_twist, range_of
 from ..maths.vectors import Vector, over, plus, size_of
 from ..maths.vectors import times as scaled
-from ..problem import Bools, Floats, Ints
+from ..problem import Bools, Floats, Ints, path_of
 from .problem import STRENGTH, Body, Grab, Pin
 
 HELD_BACK = 1e-9
@@ -361,6 +361,14 @@ class Tree:
         """The orientations (m, 3, 3) and the heads of the skeleton's bones."""
         bones = self.skeleton.bones
         return np.array([bone.rest for bone in bones]).reshape(-1, 3, 3), [bone.head for bone in bones]
+
+    @cached_property
+    def pairs(self) -> tuple[Ints, Ints]:
+        """All pairs of a joint and one that it carries: the upper joints, and the lower ones."""
+        above = self.skeleton.parents
+        found = [(upper, joint) for joint in range(len(self.bones)) for upper in path_of(above, joint)[:-1]]
+        upper, lower = np.array(found, dtype=np.int64).reshape(-1, 2).T
+        return upper, lower
 
     def split(self, turns: Floats) -> tuple[Floats, Floats]:
         """Return rotations (4, m) in two parts: those from which angles are measured, and the angles (3, m).
