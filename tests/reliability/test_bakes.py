@@ -446,7 +446,7 @@ def test_a_full_disk_leaves_the_files_as_they_were(
 def test_a_chain_that_stays_live_keeps_its_fk_pose_when_another_is_baked_twice(
     bake: Any, addon: Addon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(addon.module("bake.sampling"), "NOISE", -1.0)  # so that F-curves are never trusted
+    monkeypatch.setattr(addon.module("rig.read.fcurves"), "NOISE", -1.0)  # so that F-curves are never trusted
     ob, target = rigs.arm()
     rigs.key(target, "location", {1: (0.6, 0.5, 1.0), 20: (-0.4, 0.7, 1.2)})
     rigs.add_bones(ob, [(2, 0, 0), (2, -0.2, 1), (2, 0, 2)], ["thigh", "shin"])
