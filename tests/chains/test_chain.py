@@ -176,11 +176,6 @@ def test_refuses_without_an_armature_or_a_bone_or_for_a_second_chain() -> None:
         bpy.context.view_layer.objects.active = active
         with refused("Select an armature"):
             bpy.ops.ik_addon.chain_add()
-    bpy.ops.object.armature_add()
-    with rigs.edit_mode(bpy.context.object) as bones:
-        bones.remove(bones[0])
-    with refused("'Armature' has no bones. Add them in Edit Mode"):
-        bpy.ops.ik_addon.character_setup()
     ob = limb(rigs.straight(2))
     with refused("has no chain. Select a bone and press Add Chain"):
         bpy.ops.ik_addon.chain_remove()
@@ -192,6 +187,9 @@ def test_refuses_without_an_armature_or_a_bone_or_for_a_second_chain() -> None:
         bpy.ops.ik_addon.chain_add()
     with refused("'Rig' has no bone 'gone'"):
         bpy.ops.ik_addon.chain_select(tip="gone")
+    rigs.armature()
+    with refused("has no bones. Add them in Edit Mode"):
+        bpy.ops.ik_addon.character_setup()
 
 
 def test_a_chain_may_share_bones_with_another_and_keeps_the_pose() -> None:
