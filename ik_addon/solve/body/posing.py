@@ -296,7 +296,7 @@ def resistance(vectors: Floats, hardening: Floats) -> tuple[Floats, Floats]:
 
 LARGEST_WAY = 0.15
 """The target moves away in steps of at most this part of the body's size."""
-PASSES = 27
+PASSES = 38
 """Maximum number of passes."""
 SETTLED = 2e-5
 """Radians: the search ends when the remaining motion of every joint is less than this."""
