@@ -601,10 +601,12 @@ def solved_limb(problem: Problem, limbs: KnownLimbs, member: Member, aim: Aim) -
         wanted = times(target, distance * length / max(scale * norm(target), 1e-200))
     pole = None if aim.pole is None else over(minus(aim.pole, root), scale)
     side: Side | None = None if pole is None else towards(pole, aim.pole_angle)
-    ankle, foot = wanted, None
+    ankle, foot, lack = wanted, None, 0.0
     if aim.rotation is not None:
-        foot = Foot(rests[2], limbs.ranges[2], aim.rotation)
+        reach = limb.bending.reach(*limb.lengths)
+        foot = Foot(rests[2], limbs.ranges[2], aim.rotation).tilted(lever_arms[2], wanted, reach)
         ankle = minus(wanted, applied(foot.frame, lever_arms[2]))
+        lack = max(reach[0] - norm(ankle), norm(ankle) - reach[1], 0.0)
         if pole is not None and (bend_side is None or not any(bend_side)):
             masses = (lengths[0] + lengths[1]) / (2.0 * length), (lengths[1] + lengths[2]) / (2.0 * length)
             side = towards_with_foot(pole, aim.pole_angle, wanted, ankle, masses)
@@ -623,7 +625,7 @@ def solved_limb(problem: Problem, limbs: KnownLimbs, member: Member, aim: Aim) -
     for frame, lever_arm in zip(frames, lever_arms, strict=True):
         ends.append(plus(ends[-1], applied(frame, lever_arm)))
     if foot is not None and not (
-        norm(minus(ankle, ends[2])) <= _ARRIVED and allows(limbs.ranges[2], turns[2], _OUTSIDE)
+        norm(minus(ankle, ends[2])) <= lack + _ARRIVED and allows(limbs.ranges[2], turns[2], _OUTSIDE)
     ):
         return None
     missed, push = minus(target, ends[-1]), (0.0, 0.0, 0.0)

@@ -21,7 +21,7 @@ import numpy as np
 from ..free.axes import hinge, room_about, roomiest
 from ..maths.numbers import ONE
 from ..maths.products import applied as all_applied
-from ..maths.turns import Frame, Range, applied, back_product, product, range_of, seen, transposed
+from ..maths.turns import Frame, Range, applied, back_product, carried, product, range_of, seen, transposed
 from ..maths.vectors import Vector, cross, dot, minus, norm, plus, reject, times, unit
 from ..problem import Floats, Problem, Solver, lists_of
 from .directions import EDGE, outside, peaks_towards
@@ -222,6 +222,12 @@ class Bending(NamedTuple):
     """Cosine and sine of the least bend."""
     greatest: tuple[float, float]
 
+    def reach(self, first: float, second: float) -> tuple[float, float]:
+        """Return the least and the greatest distance from root to end of two bones of these lengths."""
+        squares = first * first + second * second
+        near, far = (squares + 2.0 * first * second * bend[0] for bend in (self.greatest, self.least))
+        return sqrt(max(near, 0.0)), sqrt(max(far, 0.0))
+
 
 @lru_cache(maxsize=256)
 def _bending(along: Vector, knee: Range) -> Bending:
@@ -326,13 +332,33 @@ class KnownLimbs:
 
 
 class Foot(NamedTuple):
-    """A child of the lower bone that keeps its orientation."""
+    """A child of the lower bone that keeps its orientation, as far as its end can then be at the target."""
 
     rest: Frame
     """Frame of the foot with its joint at rest, in the lower bone's axes."""
     limits: Range
     frame: Frame
     """Orientation that the foot should have."""
+
+    def tilted(self, tip: Vector, target: Vector, reach: tuple[float, float]) -> Foot:
+        """Return the foot turned by as little as brings its head within reach, or as near to that as can be.
+
+        Args:
+            tip: from its head to its end, in its own axes.
+            target: of its end, relative to the root.
+            reach: the least and the greatest distance of its head from the root.
+        """
+        way, size, away = applied(self.frame, tip), norm(tip), norm(target)
+        now = norm(minus(target, way))
+        wanted = min(max(now, reach[0]), reach[1])
+        line, twice = unit(target), 2.0 * size * away
+        across = reject(way, line)
+        if abs(now - wanted) <= EDGE or norm(across) <= _ALONG * size or twice <= _ALONG:
+            return self
+        cosine = min(max((size * size + away * away - wanted * wanted) / twice, -1.0), 1.0)
+        there = plus(times(line, cosine), times(unit(across), sqrt(1.0 - cosine * cosine)))
+        x, y, z = (carried(axis, unit(way), there, line) for axis in self.frame)
+        return self._replace(frame=(x, y, z))
 
     def turn(self, lower: Frame) -> Frame:
         """Return the joint's rotation from rest below a frame of the lower bone."""
