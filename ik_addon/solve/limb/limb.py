@@ -30,7 +30,7 @@ import numpy as np
 
 from ..free.axes import corner_of, pole_bend, side_bend
 from ..maths.numbers import ONE
-from ..maths.turns import Frame, Range, applied, at_limit, back_product, carried, product, seen, transposed
+from ..maths.turns import Frame, Range, applied, at_limit, back_product, carried, product, seen, tilted, transposed
 from ..maths.vectors import Vector, cross, dot, minus, norm, over, plus, reject, times, unit
 from ..problem import Aim, Ints, OutOfReach, Problem, Solution, Solved, reachable, status_of
 from .directions import (
@@ -604,7 +604,7 @@ def solved_limb(problem: Problem, limbs: KnownLimbs, member: Member, aim: Aim) -
     ankle, foot, lack = wanted, None, 0.0
     if aim.rotation is not None:
         reach = limb.bending.reach(*limb.lengths)
-        foot = Foot(rests[2], limbs.ranges[2], aim.rotation).tilted(lever_arms[2], wanted, reach)
+        foot = Foot(rests[2], limbs.ranges[2], tilted(aim.rotation, lever_arms[2], wanted, reach))
         ankle = minus(wanted, applied(foot.frame, lever_arms[2]))
         lack = max(reach[0] - norm(ankle), norm(ankle) - reach[1], 0.0)
         if pole is not None and (bend_side is None or not any(bend_side)):

@@ -21,7 +21,7 @@ import numpy as np
 from ..free.axes import hinge, room_about, roomiest
 from ..maths.numbers import ONE
 from ..maths.products import applied as all_applied
-from ..maths.turns import Frame, Range, applied, back_product, carried, product, range_of, seen, transposed
+from ..maths.turns import Frame, Range, applied, back_product, product, range_of, seen, transposed
 from ..maths.vectors import Vector, cross, dot, minus, norm, plus, reject, times, unit
 from ..problem import Floats, Problem, Solver, lists_of
 from .directions import EDGE, outside, peaks_towards
@@ -339,26 +339,6 @@ class Foot(NamedTuple):
     limits: Range
     frame: Frame
     """Orientation that the foot should have."""
-
-    def tilted(self, tip: Vector, target: Vector, reach: tuple[float, float]) -> Foot:
-        """Return the foot turned by as little as brings its head within reach, or as near to that as can be.
-
-        Args:
-            tip: from its head to its end, in its own axes.
-            target: of its end, relative to the root.
-            reach: the least and the greatest distance of its head from the root.
-        """
-        way, size, away = applied(self.frame, tip), norm(tip), norm(target)
-        now = norm(minus(target, way))
-        wanted = min(max(now, reach[0]), reach[1])
-        line, twice = unit(target), 2.0 * size * away
-        across = reject(way, line)
-        if abs(now - wanted) <= EDGE or norm(across) <= _ALONG * size or twice <= _ALONG:
-            return self
-        cosine = min(max((size * size + away * away - wanted * wanted) / twice, -1.0), 1.0)
-        there = plus(times(line, cosine), times(unit(across), sqrt(1.0 - cosine * cosine)))
-        x, y, z = (carried(axis, unit(way), there, line) for axis in self.frame)
-        return self._replace(frame=(x, y, z))
 
     def turn(self, lower: Frame) -> Frame:
         """Return the joint's rotation from rest below a frame of the lower bone."""

@@ -24,13 +24,14 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 from math import acos, asin, atan2, cos, inf, pi, sin, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from ..maths.numbers import ONE, Nested
-from ..maths.turns import at_limit
+from ..maths.turns import applied, at_limit, tilted
 from ..maths.vectors import ZERO, Vector, dot, minus, norm, over, plus, times, unit
 from ..problem import Aim, Floats, Ints, OutOfReach, Problem, Solution, Solved, Solver, path_of, reachable, status_of
 from . import descent
@@ -264,6 +265,41 @@ class Search:
                 return None
         angles, more = yield from self._settled(angles, error, _STAGES[-2 if is_turned else -1 :])
         return angles, steps + more
+
+    def straight(self) -> Angles | None:
+        """Return the pose of a chain that is too short for its place and orientation at once, and stretches to both.
+
+        The orientation is missed by as little as the place allows, and joints share the twist by how readily they turn.
+        None: the chain is long enough, has a pole as well, or limits keep it from stretching.
+        """
+        if not self.body.is_serial or [type(each) for each in self.system.objectives] != [Place, Orientation]:
+            return None
+        skeleton, (place, turned) = self.system.skeleton, self.system.objectives
+        assert isinstance(place, Place)
+        assert isinstance(turned, Orientation)
+        tip = skeleton.ends[0]
+        lengths = [norm(bone.head) for bone in skeleton.bones[1:]] or [0.0]
+        reach = sum(lengths)
+        x, y, z = tilted(
+            (turned.rotation[::3], turned.rotation[1::3], turned.rotation[2::3]),
+            tip,
+            place.target,
+            (max(2.0 * max(lengths) - reach, 0.0), reach),
+        )
+        head = minus(place.target, applied((x, y, z), tip))
+        if norm(head) < reach - EXACT:
+            return None
+        system = System.of(skeleton, [place, turned._replace(rotation=tuple(chain(*zip(x, y, z, strict=True))))])
+        passes, angles, shared = Passes(system), self.fk, 0.0
+        mobility = [joint.mobility[2] for joint in skeleton.joints]
+        for _ in range(_PASSES):
+            angles = [
+                (x, z, own[2] + each * shared) for (x, z, _), own, each in zip(angles, self.fk, mobility, strict=True)
+            ]
+            angles = passes.outward(angles, [head] * (len(angles) + 1))
+            shared += (angles[-1][2] - self.fk[-1][2] - mobility[-1] * shared) / max(sum(mobility), 1e-9)
+        missed, off = system.split(State.of(system, angles).residual)
+        return angles if norm(missed) <= max(self.lacks[0], 0.0) + EXACT and norm(off) <= EXACT else None
 
     def _approached(self, start: Angles) -> Searching:
         """Go to places, orientations and poles together, then to places alone, keeping what it can of the others.
@@ -624,6 +660,9 @@ class Alone:
         start, passes = None, 0
         if problem.solver is Solver.FABRIK:
             start, passes = led_by_tips(system, guess, pole, aims[0].tolerance, problem.iterations)
+        straight = None if start else search.straight()
+        if straight is not None:
+            return State.of(system, straight), 0
         near = guess.bent(ways[0], pole)
         angles, steps = search.alone(search.first(start or near) if is_first_attempt else search.best(near, start))
         return State.of(system, angles), steps + passes

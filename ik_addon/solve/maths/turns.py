@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf, isfinite, pi, sin
+from math import inf, isfinite, pi, sin, sqrt
 from typing import NamedTuple
 
 from .numbers import Number, Numbers, Pair
-from .vectors import Vector, cross, dot, either, minus, plus, reject, size_of, times, unit_of
+from .vectors import Vector, cross, dot, either, minus, norm, plus, reject, size_of, times, unit, unit_of
 
 Frame = tuple[Vector, Vector, Vector]
 """The axes X, Y and Z of a bone, or the columns of a matrix."""
@@ -72,6 +72,29 @@ def carried(v: Vector, a: Vector, b: Vector, axis: Vector) -> Vector:
         return minus(times(axis, 2.0 * dot(axis, v)), v)
     share, along = (v[0] * x + v[1] * y + v[2] * z) / room, 2.0 * dot(v, a)
     return v[0] - share * x + along * b[0], v[1] - share * y + along * b[1], v[2] - share * z + along * b[2]
+
+
+def tilted(frame: Frame, tip: Vector, target: Vector, reach: tuple[float, float]) -> Frame:
+    """Return the frame of a bone turned by as little as brings its head within reach of the root, or near to that.
+
+    Args:
+        frame: how the bone should be turned.
+        tip: its end, in its own axes.
+        target: of the end, relative to the root.
+        reach: the least and the greatest distance of the head from the root.
+    """
+    way, size, away = applied(frame, tip), norm(tip), norm(target)
+    now = norm(minus(target, way))
+    wanted = min(max(now, reach[0]), reach[1])
+    twice, across = 2.0 * size * away, norm(reject(way, unit(target)))
+    if wanted == now or min(twice, across) <= OPPOSITE * size:  # in line with the target, it has no side to turn to
+        return frame
+    # By the law of cosines.
+    cosine = min(max((size * size + away * away - wanted * wanted) / twice, -1.0), 1.0)
+    line = unit(target)
+    there = plus(times(line, cosine), times(unit(reject(way, line)), sqrt(1.0 - cosine * cosine)))
+    x, y, z = (carried(axis, unit(way), there, line) for axis in frame)
+    return x, y, z
 
 
 def transposed(matrix: Matrix) -> Frame:
