@@ -25,13 +25,13 @@ from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
-from math import acos, asin, atan2, cos, inf, pi, sin, sqrt
+from math import acos, asin, atan2, copysign, cos, inf, pi, sin, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from ..maths.numbers import ONE, Nested
-from ..maths.turns import applied, at_limit, tilted
+from ..maths.turns import applied, at_limit, inverse, multiply, tilted, turn_of
 from ..maths.vectors import ZERO, Vector, dot, minus, norm, over, plus, times, unit
 from ..problem import Aim, Floats, Ints, OutOfReach, Problem, Solution, Solved, Solver, path_of, reachable, status_of
 from . import descent
@@ -290,14 +290,12 @@ class Search:
         if norm(head) < reach - EXACT:
             return None
         system = System.of(skeleton, [place, turned._replace(rotation=tuple(chain(*zip(x, y, z, strict=True))))])
-        passes, angles, shared = Passes(system), self.fk, 0.0
-        mobility = [joint.mobility[2] for joint in skeleton.joints]
-        for _ in range(_PASSES):
-            angles = [
-                (x, z, own[2] + each * shared) for (x, z, _), own, each in zip(angles, self.fk, mobility, strict=True)
-            ]
-            angles = passes.outward(angles, [head] * (len(angles) + 1))
-            shared += (angles[-1][2] - self.fk[-1][2] - mobility[-1] * shared) / max(sum(mobility), 1e-9)
+        passes, wanted = Passes(system), [head] * (len(self.fk) + 1)
+        w, *turn = multiply(turn_of(ONE, passes.outward(self.fk, wanted)[-1]), inverse(turn_of(ONE, self.fk[-1])))
+        size, mobility = norm(turn), [joint.mobility[2] for joint in skeleton.joints]
+        twist = copysign(2.0, w) * atan2(size, abs(w)) * turn[1] / max(size * sum(mobility), 1e-200)
+        angles = [(x, z, own + twist * each) for (x, z, own), each in zip(self.fk, mobility, strict=True)]
+        angles = passes.outward(angles, wanted)
         missed, off = system.split(State.of(system, angles).residual)
         return angles if norm(missed) <= max(self.lacks[0], 0.0) + EXACT and norm(off) <= EXACT else None
 
