@@ -257,3 +257,22 @@ def test_a_pole_decides_the_side_of_straight_and_bent_chains() -> None:
         sides = [(np.cross(line, point - root) * problem.plane).sum(axis=1) for point in (elbow, problem.goal.pole)]
         assert solution.reached.all()
         assert (np.sign(sides[0]) == np.sign(sides[1])).all()
+
+
+@for_each(bones=(2, 3, 4, 9))
+def test_an_orientation_is_missed_by_no_more_than_its_place_needs(bones: int) -> None:
+    rng = np.random.default_rng(bones)
+    problem = aim(make_chains(rng, 200, bones, uneven=True), rng, 0.9, 1.1)
+    wanted, lengths = random_rotations(rng, 200), lengths_of(problem.joints)
+    solution = solve(replace(problem, goal=replace(problem.goal, rotation=wanted)))
+    place, tip = problem.goal.target - problem.joints[:, 0], problem.joints[:, -1] - problem.joints[:, -2]
+    tip = (wanted @ problem.frames[:, -1].swapaxes(1, 2) @ tip[:, :, None])[..., 0]
+    away, size, rest = np.linalg.norm(place, axis=1), lengths[:, -1], lengths[:, :-1].sum(axis=1)
+    assert np.abs(solution.error - np.maximum(away - size - rest, 0.0)).max() < 1e-6
+    # The angle between the last bone and the line to the target: as wanted, and at most, by the law of cosines.
+    angles = (unit(tip) * unit(place)).sum(axis=1), (size**2 + away**2 - rest**2) / (2.0 * size * away)
+    apart, most = np.arccos(np.clip(angles, -1.0, 1.0))
+    off = np.trace(wanted.swapaxes(1, 2) @ solution.rotations[:, -1] @ problem.frames[:, -1], axis1=1, axis2=2)
+    needed = np.abs(apart - most) if bones == 2 else np.maximum(apart - most, 0.0)
+    assert (needed > 0.1).mean() > 0.5
+    assert np.abs(np.arccos(np.clip(off / 2.0 - 0.5, -1.0, 1.0)) - needed)[needed > 0.0].max() < 1e-6

@@ -146,6 +146,11 @@ class Goals:
         """Return the goals on the chosen frames, or of the chosen members (B,) of a batch."""
         return Goals(**{name: value[chosen] for name, value in vars(self).items()})
 
+    @property
+    def stand(self) -> bool:
+        """Whether they are the same on all frames."""
+        return all((value == value[:1]).all() for value in vars(self).values())
+
     def equals(self, other: Goals) -> bool:
         """Whether other goals are the same."""
         return all(np.array_equal(value, vars(other)[name]) for name, value in vars(self).items())
@@ -165,11 +170,6 @@ class Sample:
     """(F, n, 4, 4) pose matrices of those whose pose is needed, in armature space."""
     goals: Goals
     """(F, C) goals of `Plan.chains`."""
-
-    @property
-    def stands(self) -> bool:
-        """Whether all frames are known to have the same FK pose: it is stored once."""
-        return not any(part.strides[0] for part in (self.channels, self.basis, self.poses) if part.size)
 
     def frames(self, chosen: slice | Bools | Ints) -> Sample:
         """Return the sample of some of the frames."""

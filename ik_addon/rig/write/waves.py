@@ -13,6 +13,7 @@ from bpy.types import Object
 
 from ...core.channels import Row
 from ...core.skeleton import flat_inverse, inverse, moved
+from ...core.untyped import Column
 from ...solve.maths.products import applied, lengths_of, times
 from ...solve.maths.turns import transposed
 from ...solve.problem import Aim, Bools, Floats, Ints
@@ -85,8 +86,15 @@ def pose(
     outcomes = Outcomes(plan, len(sample.world))
     if len(sample.world) > 1 or smooth:
         for wave in plan.waves:
-            goals = members_of(wave, current.goals(wave))
-            current.put(solve_limbs(current.limbs(wave), goals, outcomes, hurried=hurried, smooth=smooth))
+            limbs, goals = current.limbs(wave), current.goals(wave)
+            if limbs.still is not None and goals.stand:
+                first = Outcomes(plan, 1)
+                posed = solve_limbs(limbs.still, members_of(wave, goals.members(slice(1))), first, hurried=hurried)
+                outcomes.keep(wave, first)
+                current.put(posed.on_frames(limbs.group))
+            else:
+                goals = members_of(wave, goals)
+                current.put(solve_limbs(limbs, goals, outcomes, hurried=hurried, smooth=smooth))
     else:
         last = Last() if last is None else last
         for w, wave in enumerate(plan.waves):
@@ -115,6 +123,11 @@ def misses(ob: Object, plan: Plan, sample: Sample) -> Floats:
     return found
 
 
+def _are_same(values: Column, chosen: list[int] | Ints) -> bool:
+    """Whether the chosen values (F, n, ...) are the same on all frames."""
+    return values.strides[0] == 0 or bool((values[:, chosen] == values[:1, chosen]).all())
+
+
 def _displaced(before: Floats, after: Floats) -> Floats:
     """Return the transformation between two poses of a bone (F, 4, 4), for anything that moves with it."""
     found = times(after, inverse(before))
@@ -137,10 +150,8 @@ class _Poses:
         self._basis, self._goals, self._sample = sample.basis[:, plan.numbers.live], sample.goals, sample
         self._poses = np.empty_like(self._basis)
         self._known: dict[int, Floats] = {}
-        self._still: _Poses | None = None
-        """The FK pose of one frame, if it is that of all frames."""
-        if len(self.rows) > 1 and sample.stands:
-            self._still = _Poses(ob, plan, sample.frames(slice(0, 1)))
+        self._first = _Poses(ob, plan, sample.frames(slice(1))) if len(self.rows) > 1 else None
+        """The first of several frames."""
 
     @property
     def poses(self) -> Floats:
@@ -154,15 +165,23 @@ class _Poses:
         """Return the FK pose of a wave's groups, whose parents are already solved."""
         frames = len(self.rows)
         group = np.repeat(np.arange(len(wave.rows)), frames)
-        if self._still is not None and not any(map(self._plan.moves, self._plan.skeleton.parents[wave.bones[:, 0]])):
-            return self._still.limbs(wave).on_frames(group)
         parents = self._plan.skeleton.parents[wave.bones[:, 0]].tolist()
+        if self._first is not None and self._stands(wave, [parent for parent in parents if parent >= 0]):
+            return self._first.limbs(wave).on_frames(group)
         root = [np.broadcast_to(np.eye(4), (frames, 4, 4)) if p < 0 else self(p) for p in parents]
         rows, basis = (wave.as_members(array[:, wave.rows]) for array in (self.rows, self._basis))
         reach = wave.reaches[group]
         for g, e in np.argwhere(wave.loose).tolist():
             reach[group == g, e] = self._reach(self._plan.chains[wave.chains[g, e]])
         return Limbs(self._ob, self._plan, wave, group, np.concatenate(root), rows, basis, reach)
+
+    def _stands(self, wave: Wave, parents: list[int]) -> bool:
+        """Whether a wave has the same FK pose on all frames, below parents that no solution moves."""
+        if any(map(self._plan.moves, parents)) or wave.loose.any():
+            return False
+        sample, inputs = self._sample, self._plan.numbers
+        own = (sample.channels, wave.rows), (sample.basis, inputs.live[wave.rows])
+        return all(_are_same(*each) for each in (*own, (sample.poses, [inputs.places[parent] for parent in parents])))
 
     def _reach(self, chain: ChainPlan) -> Floats:
         """Return the position (F, 3) of the head of a chain's end bone, in the axes of the tip."""

@@ -25,7 +25,7 @@ from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
-from math import acos, asin, atan2, copysign, cos, inf, pi, sin, sqrt
+from math import acos, asin, atan2, copysign, cos, hypot, inf, pi, sin, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -277,27 +277,24 @@ class Search:
         skeleton, (place, turned) = self.system.skeleton, self.system.objectives
         assert isinstance(place, Place)
         assert isinstance(turned, Orientation)
-        tip = skeleton.ends[0]
-        lengths = [norm(bone.head) for bone in skeleton.bones[1:]] or [0.0]
-        reach = sum(lengths)
-        x, y, z = tilted(
-            (turned.rotation[::3], turned.rotation[1::3], turned.rotation[2::3]),
-            tip,
-            place.target,
-            (max(2.0 * max(lengths) - reach, 0.0), reach),
-        )
-        head = minus(place.target, applied((x, y, z), tip))
-        if norm(head) < reach - EXACT:
+        tip, lengths = skeleton.ends[0], [norm(bone.head) for bone in skeleton.bones[1:]]
+        reach = max(2.0 * max(lengths, default=0.0) - sum(lengths), 0.0), sum(lengths)
+        rotation = turned.rotation
+        frame = tilted((rotation[::3], rotation[1::3], rotation[2::3]), tip, place.target, reach)
+        head = minus(place.target, applied(frame, tip))
+        if norm(head) < reach[1] - EXACT:
             return None
-        system = System.of(skeleton, [place, turned._replace(rotation=tuple(chain(*zip(x, y, z, strict=True))))])
+        system = System.of(skeleton, [place, turned._replace(rotation=tuple(chain(*zip(*frame, strict=True))))])
         passes, wanted = Passes(system), [head] * (len(self.fk) + 1)
-        w, *turn = multiply(turn_of(ONE, passes.outward(self.fk, wanted)[-1]), inverse(turn_of(ONE, self.fk[-1])))
-        size, mobility = norm(turn), [joint.mobility[2] for joint in skeleton.joints]
-        twist = copysign(2.0, w) * atan2(size, abs(w)) * turn[1] / max(size * sum(mobility), 1e-200)
+        # The joints share the part of the tip's turn from FK that is about the line that all bones are on.
+        w, _, y, _ = multiply(turn_of(ONE, passes.outward(self.fk, wanted)[-1]), inverse(turn_of(ONE, self.fk[-1])))
+        size, mobility = sqrt(max(1.0 - w * w, 1e-24)), [joint.mobility[2] for joint in skeleton.joints]
+        twist = copysign(2.0, w) * atan2(size, abs(w)) * y / size / max(sum(mobility), 1e-9)
         angles = [(x, z, own + twist * each) for (x, z, own), each in zip(self.fk, mobility, strict=True)]
         angles = passes.outward(angles, wanted)
         missed, off = system.split(State.of(system, angles).residual)
-        return angles if norm(missed) <= max(self.lacks[0], 0.0) + EXACT and norm(off) <= EXACT else None
+        is_there = hypot(*missed) <= max(self.lacks[0], 0.0) + EXACT and hypot(*off) <= EXACT
+        return angles if is_there else None
 
     def _approached(self, start: Angles) -> Searching:
         """Go to places, orientations and poles together, then to places alone, keeping what it can of the others.
