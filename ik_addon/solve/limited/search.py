@@ -240,12 +240,13 @@ class Search:
         return min(self.lacks) > ARRIVED
 
     def _stretched(self) -> Searching:
-        """Stretch a body towards targets that are all too far; None: that does not lead to the best pose.
+        """Stretch a body towards places that are all too far; None: that does not lead to the best pose.
 
         That a chain misses by no more than its target is too far proves that no pose is nearer. If a joint is held back
         by its limits, these may prove it as well.
         """
-        if not (self.body.is_serial or self.only_places):
+        is_turned = any(isinstance(each, Orientation) for each in self.system.objectives)
+        if is_turned or not (self.body.is_serial or self.only_places):
             return None
         passes, angles, steps = Passes(self.system), self.fk, 0
         if self.body.is_serial:
@@ -255,15 +256,11 @@ class Search:
             for _ in range(_PASSES):
                 angles = passes.outward(angles, passes.inward(angles))
         error = State.of(self.system.places, angles).error
-        is_turned = any(isinstance(each, Orientation) for each in self.system.objectives)
         if self.body.is_serial and error > self.lacks[0] + _CERTAIN:
-            if is_turned:
-                # An orientation may be half a turn away, from where rounding would say which way to turn.
-                return None
             [(angles, error, steps)] = yield [Ask(angles, _POLISH, is_whole=False)]
             if not self._is_best(angles, error):
                 return None
-        angles, more = yield from self._settled(angles, error, _STAGES[-2 if is_turned else -1 :])
+        angles, more = yield from self._settled(angles, error, _STAGES[-1:])
         return angles, steps + more
 
     def straight(self) -> Angles | None:
