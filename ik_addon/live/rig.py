@@ -416,10 +416,15 @@ class Rig:
     def foretell(self, ob: Object, frame: float) -> None:
         """After a frame was played, foretell others, see `Memory.played`, and solve them in advance."""
         assert self.numbers is not None
+        assert self.known is not None
         plan, memory = self.plan, self.view.memory
         self._expect(ob, memory.played(frame, self.numbers))
         if not plan.is_searched:
-            count = CLOSED if plan.is_closed else BLOCK
+            count = BLOCK
+            if plan.closed:
+                # Limits may keep a limb from its closed form: a step of the search takes as long as another limb.
+                steps = int(self.known.outcomes.iterations[0, plan.closed].sum())
+                count = CLOSED * len(plan.closed) // (len(plan.closed) + steps)
             memory.solve_ahead(count, lambda some: pose(ob, plan, self._sample(some), self.view.last))
 
     def _expect(self, ob: Object, frames: Sequence[float]) -> None:
