@@ -69,7 +69,7 @@ def read(ob: Object, bones: Ints, names: Sequence[str] | None = None, fields: Co
     count = len(pose_bones if names is None else names)
     if 0 < MANY * len(bones) < count:
         values: list[float] = []
-        for own in _some(ob, bones, names):
+        for own in some(ob, bones, names):
             for name, zeros in _ZEROS.items():
                 values += getattr(own, name)[:] if name in fields else zeros
         return np.array(values, dtype=np.float32).reshape(-1, WIDTH)
@@ -79,7 +79,7 @@ def read(ob: Object, bones: Ints, names: Sequence[str] | None = None, fields: Co
     return rows
 
 
-def _some(ob: Object, bones: Ints, names: Sequence[str] | None) -> Iterator[PoseBone]:
+def some(ob: Object, bones: Ints, names: Sequence[str] | None) -> Iterator[PoseBone]:
     """Yield the pose bones with these indices; those that were renamed since the names were read, too."""
     every = ob.pose.bones
     for bone in bones.tolist():
@@ -125,7 +125,7 @@ def put(ob: Object, bones: Ints, name: str, rows: Row, names: Sequence[str] | No
     count = len(ob.pose.bones if names is None else names)
     if MANY * len(bones) < count:
         own: Struct
-        for own, row in zip(_some(ob, bones, names), rows, strict=True):
+        for own, row in zip(some(ob, bones, names), rows, strict=True):
             own.path_resolve(name, False).foreach_set(row[FIELDS[name]])
     else:
         values = _of_all(ob, count, name)
@@ -143,7 +143,7 @@ def read_pose(ob: Object, bones: Ints, names: Sequence[str] | None = None) -> Fl
     """Read the pose matrices (len(bones), 4, 4) of these bones in armature space; `names` as in `read`."""
     pose_bones = ob.pose.bones
     if MANY * len(bones) < len(pose_bones if names is None else names):
-        matrices = [bone.matrix.copy() for bone in _some(ob, bones, names)]
+        matrices = [bone.matrix.copy() for bone in some(ob, bones, names)]
         rows = [matrix[row][:] for matrix in matrices for row in range(4)]
         return np.array(rows, dtype=np.float64).reshape(-1, 4, 4)
     values = np.empty(len(pose_bones) * 16, dtype=np.float32)

@@ -256,8 +256,8 @@ class LiveBones:
 
     def _new_modes(self, ob: Object) -> Iterator[tuple[int, str, str]]:
         """Take over the rotation modes; yield the row, the old and the new mode of each bone with another one."""
-        for k, bone in enumerate(self.indices.tolist()):
-            before, mode = self._modes[k], ob.pose.bones[bone].rotation_mode
+        for k, bone in enumerate(channels.some(ob, self.indices, self._skeleton.names)):
+            before, mode = self._modes[k], bone.rotation_mode
             if before != mode:
                 self._modes[k] = mode
                 self._are_other()
