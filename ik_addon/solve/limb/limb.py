@@ -126,7 +126,8 @@ _CLEARLY_BENT = 1e-2
 _CLEARLY = 1e-6
 """A knee whose cosine is farther than this from those it allows has no turn that suits it."""
 _SINGLE = 1e-6
-"""Radians outside its limits at which a joint is left alone: rounding to single precision may move it there."""
+"""Radians by which a joint may be outside its limits: rounding of rest matrices to single precision puts a bone's end
+beside its axis by up to a tenth of this, so that a hinge has no pose whose end is at its target and whose axis is exact."""
 
 
 Side = Callable[["Work", Vector], Vector]
@@ -547,8 +548,6 @@ def _swung(point: EdgePoint) -> Frame:
     return (1.0 - zz, wz, xz), (-wz, 1.0 - xx - zz, wx), (xz, -wx, 1.0 - xx)
 
 
-_OUTSIDE = 10.0 * EDGE
-"""Radians by which a solved joint may be outside its limits, from rounding."""
 _ARRIVED = 1e-9
 """Maximum miss of the ankle, in lengths of the limb, for the foot to have both its place and its orientation."""
 
@@ -616,7 +615,7 @@ def solved_limb(problem: Problem, limbs: KnownLimbs, member: Member, aim: Aim) -
     frames, turns = [pose.upper, pose.lower], [pose.hip, pose.knee]
     hip, knee = limbs.ranges[:2]
     # The edges of a cone as thin as a line may be missed.
-    if not (allows(hip, pose.hip, _OUTSIDE) and allows(knee, pose.knee, _OUTSIDE)):
+    if not (allows(hip, pose.hip, _SINGLE) and allows(knee, pose.knee, _SINGLE)):
         return None
     if foot is not None:
         turns.append(foot.turn(pose.lower))
@@ -625,7 +624,7 @@ def solved_limb(problem: Problem, limbs: KnownLimbs, member: Member, aim: Aim) -
     for frame, lever_arm in zip(frames, lever_arms, strict=True):
         ends.append(plus(ends[-1], applied(frame, lever_arm)))
     if foot is not None and not (
-        norm(minus(ankle, ends[2])) <= lack + _ARRIVED and allows(limbs.ranges[2], turns[2], _OUTSIDE)
+        norm(minus(ankle, ends[2])) <= lack + _ARRIVED and allows(limbs.ranges[2], turns[2], _SINGLE)
     ):
         return None
     missed, push = minus(target, ends[-1]), (0.0, 0.0, 0.0)
