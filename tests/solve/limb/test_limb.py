@@ -55,14 +55,17 @@ def rigs(rng: Generator) -> list[Rig]:
     return [bent_rig(rng, each) if i % 2 else chain(2, each) for i, each in enumerate(ranges)]
 
 
-@for_each(pole=(False, True))
-def test_targets_within_the_limits_are_reached_exactly_without_a_search(pole: bool) -> None:
+@for_each(pole=(False, True), rounded=(False, True))
+def test_targets_within_the_limits_are_reached_exactly_without_a_search(pole: bool, rounded: bool) -> None:
+    """Also if rounding to single precision puts the ends of bones beside their axes."""
     rng = np.random.default_rng(1)
     for rig in rigs(rng):
         problem = random_problem(rng, rig, 60, pole=pole)
+        if rounded:
+            problem = replace(problem, joints=problem.joints.astype(np.float32).astype(np.float64))
         solution = solve(problem)
-        assert solution.error.max() < 1e-12
-        assert (solution.status == Status.REACHED).all()
+        assert solution.error.max() < (1e-7 if rounded else 1e-12)
+        assert rounded or (solution.status == Status.REACHED).all()
         assert (solution.iterations == 0).all()
         assert_valid(problem, solution)
 
