@@ -20,6 +20,7 @@ from bpy.types import (
 )
 
 from ..core import channels, compat, key_curve
+from ..core.names import chain_name
 from ..core.settings import chain_of
 from ..core.translation.sentences import say
 from ..core.untyped import Json, Struct, Value
@@ -258,7 +259,7 @@ def make_chain(source: Source, angle: float) -> list[str]:
                 "Blender ignores the limits of '{bone}' because of the pole, "
                 "so the chain on '{tip}' has Limits off to keep its pose",
                 bone=bones[0].name,
-                tip=tip.name,
+                tip=chain_name(tip),
             )
         )
     for replaced in source.constraints:

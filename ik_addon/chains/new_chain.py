@@ -20,6 +20,7 @@ from ..core.chain_settings import IKAddonChain, on_rotation_switched
 from ..core.channels import is_finite, rotation_field, turned
 from ..core.constraints import steered_bones
 from ..core.goals import Goal
+from ..core.names import chain_name
 from ..core.settings import ROLES, chain_of, goal_of, reset, stored_folds, unusable
 from ..core.skeleton import STRAIGHT, Skeleton, inverse, matrix_array, moved, orthonormal, rest_of
 from ..core.skeleton import size_of as scale_of
@@ -67,7 +68,7 @@ def why_unusable(tip: PoseBone) -> str:
         return say(
             "'{label}' of the chain on '{tip}' has a value that is not allowed. Reset this setting",
             label=label,
-            tip=tip.name,
+            tip=chain_name(tip),
         )
     return ""
 

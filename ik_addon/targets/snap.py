@@ -10,10 +10,10 @@ from bpy.types import Context, Object, PoseBone
 from ..bake.scene import over_frames, time_scale
 from ..chains import removal
 from ..chains.current_pose import read_poses, shifts
-from ..chains.names import chain_name
 from ..chains.new_chain import waiting_end
 from ..chains.profile import exceeded
 from ..core import channels, fk_store, keyframes
+from ..core.names import chain_name
 from ..core.report import percent
 from ..core.settings import chain_of, object_of
 from ..core.steps import part

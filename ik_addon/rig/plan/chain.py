@@ -11,6 +11,7 @@ from mathutils import Matrix, Vector
 from ...anatomy.parts import side_of
 from ...core.chain_settings import IKAddonChain
 from ...core.constraints import SCALING, driven_channels, drivers_on, fighting_constraints
+from ...core.names import chain_name
 from ...core.settings import chain_of, goal_of, is_newer, is_tip, text_of, unusable
 from ...core.translation.sentences import UserError, marked, say
 from ...solve.problem import Floats
@@ -225,7 +226,7 @@ def check_seen(ob: Object, tip: PoseBone, presence: Presence) -> list[str]:
     remarks += [say(BORROWED, other=other.name) for other in dict.fromkeys(borrowed(tip).values())]
     other = mirrored_from(tip)
     if other is not None:
-        remarks.append(say(OF_OTHER_SIDE, other=other.name))
+        remarks.append(say(OF_OTHER_SIDE, other=chain_name(other)))
     if is_newer(ob):
         remarks.insert(
             0,

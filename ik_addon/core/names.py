@@ -6,8 +6,8 @@ from bpy.types import Object, PoseBone
 
 from ..anatomy.body import Region, chest_of, find_members, head_of, parent_bone_of
 from ..anatomy.figure import Figure
-from ..core.constraints import steered_bones
-from ..core.translation.sentences import say
+from .constraints import steered_bones
+from .translation.sentences import say
 
 
 def trunk_names(ob: Object) -> dict[str, str]:
