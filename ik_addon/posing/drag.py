@@ -34,8 +34,9 @@ from ..solve.maths.products import times, times_back
 from ..solve.problem import Floats
 from ..targets.autokey import auto_key, left_out, reverting
 from ..targets.edit_range import HERE, EditRange
-from ..targets.movable import goals_of, parents_of, target_of
+from ..targets.movable import parents_of, target_of
 from ..targets.snap import in_fk, snap_here
+from ..targets.snapped import Poles, goals_to_snap
 from .over_range import BodyRange, Dragged
 from .pins import FLAGS, image_of, stored_pins
 from .read import Stand
@@ -326,7 +327,7 @@ class BodyDrag:
             remarks.append(say("No feet were found, so nothing holds the body. Pin the bones that should stay"))
         live = (self.ob.pose.bones[name] for name in self._tips)
         tips_ = [tip for tip in live if not _bones_of([tip]).isdisjoint(self.moved)]
-        goals = list(dict.fromkeys(goal for tip in tips_ for goal in goals_of(tip)))
+        goals = list(dict.fromkeys(goal for tip in tips_ for goal in goals_to_snap(tip, Poles.USED)))
         body = BodyRange(context, self._what_moved(), tips_, self.reach) if self.reach.frames else None
         places = [(goal, goal.row()) for goal in goals]
         posed = _bones_of(tips_)
@@ -335,7 +336,7 @@ class BodyDrag:
             with in_fk(context, self.ob, tips_):
                 channels.write(self.ob, own, self._rows[own])
                 context.view_layer.update()
-            remarks += snap_here(context, self.ob, tips_, keyed=False)
+            remarks += snap_here(context, self.ob, tips_, poles=Poles.USED, keyed=False)
         if body is not None:
             with ExitStack() as undo:
                 for place in places:

@@ -22,7 +22,7 @@ from ..chains.current_pose import target_of as limb_target
 from ..core import channels, fk_store
 from ..core.channels import Row
 from ..core.goals import Goal
-from ..core.settings import ROLES, chain_of, object_of
+from ..core.settings import chain_of, object_of
 from ..core.skeleton import Skeleton, inverse, matrix_array, moved
 from ..core.steps import finished
 from ..core.translation.sentences import UserError
@@ -252,6 +252,7 @@ class Poles(Enum):
     TWIST = "They go where the root bone points with its bend side"
     FOOT = "They go where the toes point"
     KEEP = "They are left alone"
+    USED = "As MATCH, but those that no chain bends to now are left alone"
 
 
 @dataclass(frozen=True)
@@ -310,16 +311,15 @@ class Snap:
                 raise UserError(reason)
         presence = Presence(view_layer)
         for tip in tips:
-            for role in ROLES[:1] if poles is Poles.KEEP else ROLES:
-                goal = getattr(chain_of(tip), role)
-                if goal is not None and (reason := why_absent(goal, presence)):
+            for goal in goals_to_snap(tip, poles):
+                if reason := why_absent(goal.ob, presence):
                     raise UserError(reason)
         new_chain.check_world(ob, ob.evaluated_get(view_layer.depsgraph).matrix_world)
         skeleton, figure = skeleton or Skeleton.of(ob), Figure.of(ob) if poles is Poles.FOOT else None
         goals: list[Goal] = []
         chains = []
         for tip in tips:
-            found = _goals(tip, poles)
+            found = goals_to_snap(tip, poles)
             row = [ob.pose.bones.find(bone.name) for bone in chain_bones(tip)]
             foot = None if figure is None else _foot(skeleton, figure, row)
             end, turning = end_of(tip), turning_end(tip)
@@ -473,13 +473,14 @@ def _foot(skeleton: Skeleton, figure: Figure, bones: list[int]) -> tuple[int, Fl
     return index, np.asarray(skeleton.rest[index, :3, :3].T.dot(hinge))
 
 
-def _goals(tip: PoseBone, poles: Poles) -> list[Goal]:
-    """Return the goals of a chain to snap: its target, then its pole unless poles are kept.
+def goals_to_snap(tip: PoseBone, poles: Poles) -> list[Goal]:
+    """Return the goals of a chain to snap: its target, then its pole unless that is left alone.
 
     Raises:
         UserError: there is no target, or a goal can't be moved.
     """
-    target, pole = target_of(tip), None if poles is Poles.KEEP else pole_of(tip)
+    is_left = poles is Poles.KEEP or (poles is Poles.USED and not chain_of(tip).use_pole)
+    target, pole = target_of(tip), None if is_left else pole_of(tip)
     if target is None:
         raise UserError(why_lacking(tip))
     found = [target] if pole is None else [target, pole]
