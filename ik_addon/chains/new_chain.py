@@ -65,11 +65,8 @@ def label_of(tip: str) -> str:
 def why_unusable(tip: PoseBone) -> str:
     """Say why a chain can't be used; empty if it can. A file made by hand may hold any value."""
     for _name, label in unusable(chain_of(tip)):
-        return say(
-            "'{label}' of the chain on '{tip}' has a value that is not allowed. Reset this setting",
-            label=label,
-            tip=chain_name(tip),
-        )
+        not_allowed = "'{label}' of the chain on '{tip}' has a value that is not allowed. Reset this setting"
+        return say(not_allowed, label=label, tip=chain_name(tip))
     return ""
 
 

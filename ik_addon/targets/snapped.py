@@ -43,7 +43,7 @@ from ..rig.write.waves import pose
 from ..solve.maths.products import applied, determinants, times
 from ..solve.problem import Floats, Ints
 from . import places
-from .movable import parents_of, pole_of, target_of, why_lacking
+from .movable import goals_of, parents_of, why_lacking
 
 BATCH = 1000
 """Frames per batch: enough for speed, few enough that a user can cancel."""
@@ -306,14 +306,11 @@ class Snap:
         Raises:
             UserError: they can't; the message says why.
         """
-        for tip in tips:
-            if reason := new_chain.why_unusable(tip):
-                raise UserError(reason)
         presence = Presence(view_layer)
         for tip in tips:
-            for goal in goals_to_snap(tip, poles):
-                if reason := why_absent(goal.ob, presence):
-                    raise UserError(reason)
+            absent = (why_absent(goal.ob, presence) for goal in goals_to_snap(tip, poles))
+            if reason := new_chain.why_unusable(tip) or next(filter(None, absent), ""):
+                raise UserError(reason)
         new_chain.check_world(ob, ob.evaluated_get(view_layer.depsgraph).matrix_world)
         skeleton, figure = skeleton or Skeleton.of(ob), Figure.of(ob) if poles is Poles.FOOT else None
         goals: list[Goal] = []
@@ -479,11 +476,10 @@ def goals_to_snap(tip: PoseBone, poles: Poles) -> list[Goal]:
     Raises:
         UserError: there is no target, or a goal can't be moved.
     """
+    if reason := why_lacking(tip):
+        raise UserError(reason)
     is_left = poles is Poles.KEEP or (poles is Poles.USED and not chain_of(tip).use_pole)
-    target, pole = target_of(tip), None if is_left else pole_of(tip)
-    if target is None:
-        raise UserError(why_lacking(tip))
-    found = [target] if pole is None else [target, pole]
+    found = goals_of(tip)[: 1 if is_left else 2]
     for goal in found:
         goal.check_movable()
     return found

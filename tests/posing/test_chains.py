@@ -68,9 +68,7 @@ def test_the_targets_of_other_chains_stay_and_hold(character: bpy.types.Object, 
 
 
 @pytest.mark.parametrize("use_pole", [True, False])
-def test_the_pole_of_a_posed_chain_follows_if_the_chain_bends_to_it(
-    character: bpy.types.Object, *, use_pole: bool
-) -> None:
+def test_a_pole_follows_if_its_chain_bends_to_it(character: bpy.types.Object, use_pole: bool) -> None:
     chain = character.pose.bones["forearm.L"].ik_addon
     pole = character.pose.bones[chain.pole_bone] if chain.pole_bone else chain.pole
     chain.use_pole, before = use_pole, pole.location.copy()

@@ -305,19 +305,11 @@ def test_with_an_arm_the_tab_shows_what_everybody_needs(figure: bpy.types.Object
     assert size(every_fold=False) == (rows, controls + 1), "beside the object, a bone of the armature"
 
 
-def test_messages_name_a_chain_as_the_list_does(
-    addon: Addon, figure: bpy.types.Object, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_messages_name_a_chain_as_the_list_does(figure: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
     bpy.ops.ik_addon.chain_add()
     assert "the chain on 'Left Arm'" in said(capfd, bpy.ops.ik_addon.flip_bend)
-    left, right = (figure.pose.bones[f"mixamorig:{side}ForeArm"] for side in ("Left", "Right"))
-    add(figure, right.name)
-    rigs.constrain(left.ik_addon.target, "CHILD_OF", target=figure, subtarget=right.name)
-    rigs.constrain(right.ik_addon.target, "CHILD_OF", target=figure, subtarget=left.name)
-    rigs.go_live(figure)
-    assert addon.report(figure, left.name).message.startswith("Dependency loop with 'Right Arm'. ")
-    right.ik_addon.enabled = False
-    with refused("The chain on 'Right Arm' is disabled"):
+    figure.pose.bones["mixamorig:LeftForeArm"].ik_addon.enabled = False
+    with refused("The chain on 'Left Arm' is disabled"):
         bpy.ops.ik_addon.bake(chains="ACTIVE")
 
 

@@ -235,19 +235,18 @@ def without_shared_ends(ob: Object, skeleton: Skeleton, planned: list[ChainPlan]
     """Remove chains whose end bone, or a bone between the two, is posed by another chain, and add their faults."""
     owners = {bone: chain for chain in reversed(planned) for bone in chain.posed}
     owners |= {bone: chain for chain in reversed(planned) for bone in chain.bones}
-    for chain in planned.copy():
+    for chain in planned:
         if chain.end is None:
             continue
         above = skeleton.ancestors(chain.end)
         posed = next((bone for bone in above[: above.index(chain.bones[-1])] if bone in owners), None)
+        end = skeleton.names[chain.end]
         if owners[chain.end] is not chain:
-            name = skeleton.names[chain.end]
-            faults[chain.tip] = say(END_SHARED, tip=chain_name(ob.pose.bones[owners[chain.end].tip]), name=name)
-            planned.remove(chain)
+            faults[chain.tip] = say(END_SHARED, tip=chain_name(ob.pose.bones[owners[chain.end].tip]), name=end)
         elif posed is not None:
-            bone, end = skeleton.names[posed], skeleton.names[chain.end]
-            faults[chain.tip] = say(END_HELD, tip=chain_name(ob.pose.bones[owners[posed].tip]), bone=bone, end=end)
-            planned.remove(chain)
+            other = chain_name(ob.pose.bones[owners[posed].tip])
+            faults[chain.tip] = say(END_HELD, tip=other, bone=skeleton.names[posed], end=end)
+    planned[:] = [chain for chain in planned if chain.tip not in faults]
 
 
 def without_loops(
