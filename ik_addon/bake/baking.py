@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 from bpy.types import Context, Object
 
-from ..chains.names import names_by_tip
 from ..core import channels, fk_store, keyframes
+from ..core.names import chain_name, names_by_tip
 from ..core.settings import chain_of, object_of
 from ..core.steps import finished, part
 from ..core.translation.sentences import UserError
@@ -96,7 +96,8 @@ def bake_stepwise(
                 yield from part(sequence.solve(solved, foretold=foretold), 0.0, 0.8 * whole)
             for tip, fault in plan.faults.items():
                 if solved.is_never_solved(tip):
-                    raise UserError("The chain on '{tip}' can't be baked. {fault}", tip=tip, fault=fault)
+                    name = chain_name(ob.pose.bones[tip])
+                    raise UserError("The chain on '{tip}' can't be baked. {fault}", tip=name, fault=fault)
             before.pose.put_back_channels()
             with ExitStack() as keys:
                 keys.callback(before.restore)

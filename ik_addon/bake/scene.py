@@ -10,6 +10,7 @@ from bpy.types import Depsgraph, Object, PoseBone, Scene, ViewLayer
 
 from ..core import channels, compat, fk_store
 from ..core.data_paths import below_bone, set_at, value_at
+from ..core.names import chain_name
 from ..core.settings import chain_of
 from ..core.translation.sentences import UserError, say
 from ..core.untyped import Struct
@@ -52,7 +53,7 @@ def chosen_tips(ob: Object, which: str, active: PoseBone | None = None) -> list[
             )
     enabled = [tip.name for tip in tips if chain_of(tip).enabled]
     if not enabled and tips:
-        raise UserError("The chain on '{tip}' is disabled. Enable it to bake it", tip=tips[0].name)
+        raise UserError("The chain on '{tip}' is disabled. Enable it to bake it", tip=chain_name(tips[0]))
     if not enabled:
         raise UserError("'{object}' has no IK chain. Add one first", object=ob.name)
     return enabled
@@ -124,7 +125,7 @@ def check_order(ob: Object, plan: Plan, tips: Collection[str], others: Mapping[i
     if others.keys().isdisjoint(plan.leaders):
         return
     plans = {ob.session_uid: plan, **others}
-    names = {other.session_uid: other.name for other in bpy.data.objects if other.session_uid in plans}
+    rigs = {other.session_uid: other for other in bpy.data.objects if other.session_uid in plans}
     needs = {uid: other.leaders & plans.keys() for uid, other in plans.items()}
     for uid in all_needs(ob.session_uid, needs) - {ob.session_uid}:
         if plans[uid].is_elsewhere:
@@ -132,13 +133,14 @@ def check_order(ob: Object, plan: Plan, tips: Collection[str], others: Mapping[i
                 "'{object}' follows '{other}', whose targets are missing in this view layer. "
                 "Bake in a view layer that has them",
                 object=ob.name,
-                other=names[uid],
+                other=rigs[uid].name,
             )
     circle = in_loops(plans)
     if ob.session_uid in circle:
-        raise UserError(LOOP_OF_ARMATURES, names=" and ".join(f"'{names[uid]}'" for uid in names if uid in circle))
+        raise UserError(LOOP_OF_ARMATURES, names=" and ".join(f"'{rigs[uid].name}'" for uid in rigs if uid in circle))
     for uid, tip in between(plans, ob.session_uid, tips):
-        first = say("the chain on '{tip}' of '{other}'", tip=tip, other=names[uid])
+        name = chain_name(rigs[uid].pose.bones[tip])
+        first = say("the chain on '{tip}' of '{other}'", tip=name, other=rigs[uid].name)
         raise UserError(
             "'{object}' depends on {first}, which depends on another chain of '{object}'. Bake {first} first",
             object=ob.name,
@@ -167,7 +169,8 @@ def baked_tips(ob: Object, plan: Plan, tips: Collection[str]) -> list[str]:
     """
     for tip in tips:
         if tip in plan.faults and not plan.watch:
-            raise UserError("The chain on '{tip}' can't be baked. {fault}", tip=tip, fault=plan.faults[tip])
+            name = chain_name(ob.pose.bones[tip])
+            raise UserError("The chain on '{tip}' can't be baked. {fault}", tip=name, fault=plan.faults[tip])
     baked = [tip for tip in plan.paths if tip in tips]
     names = {plan.skeleton.names[bone] for tip in baked for bone in plan.paths[tip]}
     for path in animated_paths(ob):

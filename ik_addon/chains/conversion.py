@@ -20,6 +20,7 @@ from bpy.types import (
 )
 
 from ..core import channels, compat, key_curve
+from ..core.names import chain_name
 from ..core.settings import chain_of
 from ..core.translation.sentences import say
 from ..core.untyped import Json, Struct, Value
@@ -253,14 +254,11 @@ def make_chain(source: Source, angle: float) -> list[str]:
     bones = chain_bones(tip)
     if constraint.pole_target is not None and len(bones) == 2 and not is_free(bones[0]):
         chain.use_limits = False
-        warnings.append(
-            say(
-                "Blender ignores the limits of '{bone}' because of the pole, "
-                "so the chain on '{tip}' has Limits off to keep its pose",
-                bone=bones[0].name,
-                tip=tip.name,
-            )
+        ignored = (
+            "Blender ignores the limits of '{bone}' because of the pole, "
+            "so the chain on '{tip}' has Limits off to keep its pose"
         )
+        warnings.append(say(ignored, bone=bones[0].name, tip=chain_name(tip)))
     for replaced in source.constraints:
         silence(replaced)
         replaced.mute = True

@@ -9,10 +9,11 @@ from bpy.types import Context, KinematicConstraint, Object, PoseBone, ViewLayer
 
 from ..core import channels, compat
 from ..core.goals import Goal
+from ..core.names import names_by_tip
 from ..core.report import Remark, Report, percent, rounded
 from ..core.settings import chain_of, object_of
 from ..core.skeleton import Skeleton, inverse, matrix_array, moved, orthonormal
-from ..core.translation.sentences import UserError, count, say
+from ..core.translation.sentences import UserError, count, marked, say
 from ..core.untyped import Struct
 from ..live import reports
 from ..rig.plan.chain import posed_bones
@@ -23,6 +24,7 @@ from . import bend_side, conversion, new_chain, removal
 from .conversion import CONVERTED, FK_BEFORE, Source, path_of
 from .current_pose import Limb, largest_turn, read_poses
 
+KEPT = marked("The current pose is now the FK pose of the chain on '{tip}'")
 TURNED = math.radians(0.1)
 """A bone that turned by more than this is reported."""
 
@@ -124,15 +126,14 @@ def convert(context: Context, ob: Object) -> Conversion:
     if not made:
         raise UserError(". ".join(warnings))
     kept = posed.keep(list(made))
-    moves = posed.moves(made)
-    warnings += [
-        move.message(tip) for tip, move in moves.items() if move.distance > reports.NEAR or move.angle > TURNED
-    ]
+    moves, names = posed.moves(made), names_by_tip(ob)
+    seen = (tip for tip, move in moves.items() if move.distance > reports.NEAR or move.angle > TURNED)
+    warnings += [moves[tip].message(names.get(tip, tip)) for tip in seen]
     return Conversion(
         tips=tuple(made),
         distance=max(move.distance for move in moves.values()),
         angle=max(move.angle for move in moves.values()),
-        notes=tuple(say("The current pose is now the FK pose of the chain on '{tip}'", tip=tip) for tip in kept),
+        notes=tuple(say(KEPT, tip=names.get(tip, tip)) for tip in kept),
         warnings=tuple(warnings),
     )
 

@@ -20,6 +20,7 @@ from ..core.chain_settings import IKAddonChain, on_rotation_switched
 from ..core.channels import is_finite, rotation_field, turned
 from ..core.constraints import steered_bones
 from ..core.goals import Goal
+from ..core.names import chain_name
 from ..core.settings import ROLES, chain_of, goal_of, reset, stored_folds, unusable
 from ..core.skeleton import STRAIGHT, Skeleton, inverse, matrix_array, moved, orthonormal, rest_of
 from ..core.skeleton import size_of as scale_of
@@ -64,11 +65,8 @@ def label_of(tip: str) -> str:
 def why_unusable(tip: PoseBone) -> str:
     """Say why a chain can't be used; empty if it can. A file made by hand may hold any value."""
     for _name, label in unusable(chain_of(tip)):
-        return say(
-            "'{label}' of the chain on '{tip}' has a value that is not allowed. Reset this setting",
-            label=label,
-            tip=tip.name,
-        )
+        not_allowed = "'{label}' of the chain on '{tip}' has a value that is not allowed. Reset this setting"
+        return say(not_allowed, label=label, tip=chain_name(tip))
     return ""
 
 

@@ -17,6 +17,7 @@ from ..bake.scene import time_scale
 from ..chains.current_pose import Limb
 from ..core import contact_keys, keyframes
 from ..core.goals import Goal
+from ..core.names import chain_name
 from ..core.settings import chain_of
 from ..core.skeleton import inverse, moved, size_of, unscaled
 from ..core.translation.sentences import UserError
@@ -210,7 +211,8 @@ def sample(
         made = Feet(context.view_layer, frames, times, snap, own, support, below, hips, along, standing)
         for chain in snap.chains:
             if not made.length(chain) > 0.0:
-                raise UserError("The limb of '{tip}' is scaled to zero. Reset its scale", tip=chain.tip)
+                name = chain_name(ob.pose.bones[chain.tip])
+                raise UserError("'{object}' is scaled to zero. Reset its scale", object=name)
         return made
 
     return feet(slice(len(tips)), feet(slice(len(tips), None), None) if rest else None)

@@ -34,8 +34,9 @@ from ..solve.maths.products import times, times_back
 from ..solve.problem import Floats
 from ..targets.autokey import auto_key, left_out, reverting
 from ..targets.edit_range import HERE, EditRange
-from ..targets.movable import goals_of, parents_of, target_of
+from ..targets.movable import parents_of, target_of
 from ..targets.snap import in_fk, snap_here
+from ..targets.snapped import Poles, goals_to_snap
 from .over_range import BodyRange, Dragged
 from .pins import FLAGS, image_of, stored_pins
 from .read import Stand
@@ -207,7 +208,6 @@ class BodyDrag:
             raise _steered(ask.bone)
         self.ob, self.bone, self._ask = ob, ask.bone, ask
         self.reach = ask.reach
-        self._tips = [tip.name for tip in _solved_chains(ob)]
         self._figure = Figure.of(ob, steered)
         image = image_of(ob, ask.bone)
         self._names = [ask.bone, *([image] if image and image not in steered else [])]
@@ -322,11 +322,10 @@ class BodyDrag:
         remarks = []
         if self._posed is not None and self._posed.error > MISSED * self.size:
             remarks.append(self._why_short(self._posed))
-        if self._ask.without_pins is Free.FEET and not (self._pinned or self._tips or self._ask.length):
+        if self._ask.without_pins is Free.FEET and not (self._pinned or _solved_chains(self.ob) or self._ask.length):
             remarks.append(say("No feet were found, so nothing holds the body. Pin the bones that should stay"))
-        live = (self.ob.pose.bones[name] for name in self._tips)
-        tips_ = [tip for tip in live if not _bones_of([tip]).isdisjoint(self.moved)]
-        goals = list(dict.fromkeys(goal for tip in tips_ for goal in goals_of(tip)))
+        tips_ = [tip for tip in _solved_chains(self.ob) if not _bones_of([tip]).isdisjoint(self.moved)]
+        goals = list(dict.fromkeys(goal for tip in tips_ for goal in goals_to_snap(tip, Poles.USED)))
         body = BodyRange(context, self._what_moved(), tips_, self.reach) if self.reach.frames else None
         places = [(goal, goal.row()) for goal in goals]
         posed = _bones_of(tips_)
@@ -335,7 +334,7 @@ class BodyDrag:
             with in_fk(context, self.ob, tips_):
                 channels.write(self.ob, own, self._rows[own])
                 context.view_layer.update()
-            remarks += snap_here(context, self.ob, tips_, keyed=False)
+            remarks += snap_here(context, self.ob, tips_, poles=Poles.USED, keyed=False)
         if body is not None:
             with ExitStack() as undo:
                 for place in places:
@@ -362,7 +361,7 @@ class BodyDrag:
         """Return what the drag moved, and the pins, the ends of all live chains among them."""
         movable = movable_bones(self._body)
         order, pins = self.stand.order, [pin for pin in self._all_pins(()) if pin.bone in movable]
-        posed = list(_bones_of([self.ob.pose.bones[name] for name in self._tips]))
+        posed = list(_bones_of(_solved_chains(self.ob)))
         moved, solved = (np.flatnonzero(np.isin(order, own)) for own in (self.moved, posed))
         return Dragged(self.ob, self._before, self.stand, self._body, moved, pins, self.size, solved)
 

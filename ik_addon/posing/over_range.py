@@ -72,7 +72,7 @@ class BodyRange:
             reach: how far the drag reaches.
         """
         self._view_layer, self._dragged, ob = context.view_layer, dragged, dragged.ob
-        self._snap = snap = Snap.of(context.view_layer, ob, tips, True, Poles.MATCH)
+        self._snap = snap = Snap.of(context.view_layer, ob, tips, True, Poles.USED)
         stand, order = dragged.stand, dragged.stand.order
         goals = reach.spreads(context.scene, dict(enumerate(snap.goals)))
         bent = {chain.pole: chain for chain in snap.chains}

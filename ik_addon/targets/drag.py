@@ -11,9 +11,9 @@ from bpy.types import Context, Object, PoseBone
 from mathutils import Matrix, Quaternion, Vector
 
 from ..bake.scene import PoseSnapshot
-from ..chains.names import chain_name
 from ..core.channels import FIELDS, rotation_field, turned, with_rotation
 from ..core.goals import Goal
+from ..core.names import chain_name
 from ..core.settings import chain_of, goal_of, is_tip, object_of
 from ..core.skeleton import orthonormal
 from ..core.translation.sentences import UserError, say

@@ -17,10 +17,10 @@ from bpy.types import Context, Object, PoseBone
 from .. import bake
 from ..bake import BakeReport
 from ..bake.scene import Edits, time_scale
-from ..chains.names import chain_name
 from ..core import channels, compat, fk_keys, keyframes
 from ..core.channels import FIELDS, Row
 from ..core.keyframes import key_step
+from ..core.names import chain_name
 from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import UserError, say
 from ..live import reports, solving

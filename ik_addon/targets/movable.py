@@ -12,6 +12,7 @@ from ..core import channels, compat, keyframes
 from ..core.channels import FIELDS, Row, rotation_field, turned, with_rotation
 from ..core.constraints import is_on
 from ..core.goals import Goal, group_of
+from ..core.names import chain_name
 from ..core.settings import chain_of, goal_of
 from ..core.translation.sentences import say
 from ..core.untyped import Struct
@@ -39,7 +40,7 @@ def why_lacking(tip: PoseBone, role: str = "target") -> str:
         "target": "The chain on '{tip}' has no target. Pick one",
         "pole": "The chain on '{tip}' has no pole. Pick one",
     }
-    return say(lacking[role], tip=tip.name)
+    return say(lacking[role], tip=chain_name(tip))
 
 
 def goals_of(tip: PoseBone) -> list[Goal]:

@@ -10,10 +10,10 @@ from bpy.types import Context, Object, PoseBone
 from ..bake.scene import over_frames, time_scale
 from ..chains import removal
 from ..chains.current_pose import read_poses, shifts
-from ..chains.names import chain_name
 from ..chains.new_chain import waiting_end
 from ..chains.profile import exceeded
 from ..core import channels, fk_store, keyframes
+from ..core.names import chain_name
 from ..core.report import percent
 from ..core.settings import chain_of, object_of
 from ..core.steps import part
@@ -91,13 +91,12 @@ def snap_here(
     if snap.shown and object_of(ob).live:
         moved = shifts(ob, snap.tips, poses, read_poses(ob, view_layer.depsgraph))
     remarks = remarks_on(held)
+    moves = (
+        "Solving moves the chain on '{tip}' by {distance} of its length anyway, because of its pole, "
+        "softness, limits or another chain"
+    )
     remarks += [
-        say(
-            "Solving moves the chain on '{tip}' by {distance} of its length anyway, because of its pole, "
-            "softness, limits or another chain",
-            tip=chain_name(ob.pose.bones[tip]),
-            distance=percent(distance),
-        )
+        say(moves, tip=chain_name(ob.pose.bones[tip]), distance=percent(distance))
         for tip, distance in moved.items()
         if distance > reports.NEAR and not held
     ]
@@ -174,15 +173,13 @@ def key_range(
     if not (shown or object_of(ob).live):
         removal.restore_pose(ob, view_layer, list(tips))
     view_layer.update()
+    off = (
+        "On frame {frame}, the chain on '{tip}' is {distance} of its length away from the record, because of its "
+        "limits, softness or pole"
+    )
     return remarks_on(held) or [
-        say(
-            "On frame {frame}, the chain on '{tip}' is {distance} of its length away from the record, because of its "
-            "limits, softness or pole",
-            frame=frames[int(own.argmax())],
-            tip=chain_name(ob.pose.bones[tip]),
-            distance=percent(float(own.max())),
-        )
-        for tip, own in away.items()
+        say(off, frame=frames[int(by.argmax())], tip=chain_name(ob.pose.bones[tip]), distance=percent(float(by.max())))
+        for tip, by in away.items()
     ]
 
 

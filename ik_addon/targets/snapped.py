@@ -22,7 +22,7 @@ from ..chains.current_pose import target_of as limb_target
 from ..core import channels, fk_store
 from ..core.channels import Row
 from ..core.goals import Goal
-from ..core.settings import ROLES, chain_of, object_of
+from ..core.settings import chain_of, object_of
 from ..core.skeleton import Skeleton, inverse, matrix_array, moved
 from ..core.steps import finished
 from ..core.translation.sentences import UserError
@@ -43,7 +43,7 @@ from ..rig.write.waves import pose
 from ..solve.maths.products import applied, determinants, times
 from ..solve.problem import Floats, Ints
 from . import places
-from .movable import parents_of, pole_of, target_of, why_lacking
+from .movable import goals_of, parents_of, why_lacking
 
 BATCH = 1000
 """Frames per batch: enough for speed, few enough that a user can cancel."""
@@ -252,6 +252,7 @@ class Poles(Enum):
     TWIST = "They go where the root bone points with its bend side"
     FOOT = "They go where the toes point"
     KEEP = "They are left alone"
+    USED = "As MATCH, but those that no chain bends to now are left alone"
 
 
 @dataclass(frozen=True)
@@ -305,21 +306,17 @@ class Snap:
         Raises:
             UserError: they can't; the message says why.
         """
-        for tip in tips:
-            if reason := new_chain.why_unusable(tip):
-                raise UserError(reason)
         presence = Presence(view_layer)
         for tip in tips:
-            for role in ROLES[:1] if poles is Poles.KEEP else ROLES:
-                goal = getattr(chain_of(tip), role)
-                if goal is not None and (reason := why_absent(goal, presence)):
-                    raise UserError(reason)
+            absent = (why_absent(goal.ob, presence) for goal in goals_to_snap(tip, poles))
+            if reason := new_chain.why_unusable(tip) or next(filter(None, absent), ""):
+                raise UserError(reason)
         new_chain.check_world(ob, ob.evaluated_get(view_layer.depsgraph).matrix_world)
         skeleton, figure = skeleton or Skeleton.of(ob), Figure.of(ob) if poles is Poles.FOOT else None
         goals: list[Goal] = []
         chains = []
         for tip in tips:
-            found = _goals(tip, poles)
+            found = goals_to_snap(tip, poles)
             row = [ob.pose.bones.find(bone.name) for bone in chain_bones(tip)]
             foot = None if figure is None else _foot(skeleton, figure, row)
             end, turning = end_of(tip), turning_end(tip)
@@ -473,16 +470,16 @@ def _foot(skeleton: Skeleton, figure: Figure, bones: list[int]) -> tuple[int, Fl
     return index, np.asarray(skeleton.rest[index, :3, :3].T.dot(hinge))
 
 
-def _goals(tip: PoseBone, poles: Poles) -> list[Goal]:
-    """Return the goals of a chain to snap: its target, then its pole unless poles are kept.
+def goals_to_snap(tip: PoseBone, poles: Poles) -> list[Goal]:
+    """Return the goals of a chain to snap: its target, then its pole unless that is left alone.
 
     Raises:
         UserError: there is no target, or a goal can't be moved.
     """
-    target, pole = target_of(tip), None if poles is Poles.KEEP else pole_of(tip)
-    if target is None:
-        raise UserError(why_lacking(tip))
-    found = [target] if pole is None else [target, pole]
+    if reason := why_lacking(tip):
+        raise UserError(reason)
+    is_left = poles is Poles.KEEP or (poles is Poles.USED and not chain_of(tip).use_pole)
+    found = goals_of(tip)[: 1 if is_left else 2]
     for goal in found:
         goal.check_movable()
     return found

@@ -521,7 +521,7 @@ def test_a_symmetrized_leg_ends_in_its_own_foot_and_can_be_mirrored(addon: Addon
     bpy.ops.ik_addon.solve()
     report = addon.report(ob, "shin.R")
     assert not report.failed
-    assert report.remarks == ("The target belongs to the other side. Mirror the chain on 'shin.L'",)
+    assert report.remarks == ("The target belongs to the other side. Mirror the chain on 'Left Leg'",)
     assert not addon.report(ob, "shin.L").remarks
     assert bpy.ops.ik_addon.fix(tip="shin.R") == {"FINISHED"}
     bpy.ops.ik_addon.solve()

@@ -67,10 +67,13 @@ def test_the_targets_of_other_chains_stay_and_hold(character: bpy.types.Object, 
     assert went == (["forearm.L"] if bone == "hand.L" else [])
 
 
-def test_the_pole_of_a_posed_chain_follows(character: bpy.types.Object) -> None:
-    before = goal(character, "forearm.L", "pole")
+@pytest.mark.parametrize("use_pole", [True, False])
+def test_a_pole_follows_if_its_chain_bends_to_it(character: bpy.types.Object, use_pole: bool) -> None:
+    chain = character.pose.bones["forearm.L"].ik_addon
+    pole = character.pose.bones[chain.pole_bone] if chain.pole_bone else chain.pole
+    chain.use_pole, before = use_pole, pole.location.copy()
     pose(bone="forearm.L", offset=(0.0, 0.1, 0.15))
-    assert (goal(character, "forearm.L", "pole") - before).length > 0.05
+    assert (pole.location - before).length > 0.05 if use_pole else pole.location == before
 
 
 def test_with_x_axis_mirror_the_other_sides_target_follows(character: bpy.types.Object) -> None:

@@ -169,7 +169,7 @@ def test_a_foot_below_a_bone_that_another_chain_poses_is_refused(addon: Addon, b
     ob.pose.bones["MCH-foot"].constraints[0].mute = True
     rigs.chain(ob, "MCH-roll", rigs.empty("Other", (0.3, 0.2, 0.1)), bones)
     rigs.go_live(ob)
-    message = "The chain on 'MCH-roll' poses 'MCH-roll', which keeps the end bone 'foot' from following this chain"
+    message = "The chain on 'Leg' poses 'MCH-roll', which keeps the end bone 'foot' from following this chain"
     assert addon.report(ob, "shin").message.startswith(message)
     assert not addon.report(ob, "MCH-roll").failed
     assert bpy.ops.ik_addon.fix(tip="shin") == {"FINISHED"}

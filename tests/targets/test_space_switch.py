@@ -241,7 +241,7 @@ def test_refuses_a_goal_held_by_another_constraint() -> None:
 def test_needs_a_chain_with_the_chosen_goal() -> None:
     ob = character()
     ob.pose.bones["lowerarm_l"].ik_addon.pole = None
-    with refused("The chain on 'lowerarm_l' has no pole"):
+    with refused("The chain on 'Left Arm' has no pole"):
         bpy.ops.ik_addon.switch_space(role="POLE", space="WORLD")
     activate(ob, None)
     with refused("No chain is active"):

@@ -12,7 +12,7 @@ from tests import rigs, rigs_named
 from tests.conftest import Addon
 from tests.faults import Limb
 from tests.panels import Layout, Panel, drawn, sidebar
-from tests.reliability.states import activate, add, said
+from tests.reliability.states import activate, add, refused, said
 from tests.rigs_named import RIGS
 
 __all__ = ["sidebar"]
@@ -308,6 +308,9 @@ def test_with_an_arm_the_tab_shows_what_everybody_needs(figure: bpy.types.Object
 def test_messages_name_a_chain_as_the_list_does(figure: bpy.types.Object, capfd: pytest.CaptureFixture[str]) -> None:
     bpy.ops.ik_addon.chain_add()
     assert "the chain on 'Left Arm'" in said(capfd, bpy.ops.ik_addon.flip_bend)
+    figure.pose.bones["mixamorig:LeftForeArm"].ik_addon.enabled = False
+    with refused("The chain on 'Left Arm' is disabled"):
+        bpy.ops.ik_addon.bake(chains="ACTIVE")
 
 
 def test_the_tab_names_its_armature_where_several_are_posed(figure: bpy.types.Object) -> None:

@@ -11,6 +11,7 @@ from mathutils import Matrix, Vector
 from ...anatomy.parts import side_of
 from ...core.chain_settings import IKAddonChain
 from ...core.constraints import SCALING, driven_channels, drivers_on, fighting_constraints
+from ...core.names import chain_name
 from ...core.settings import chain_of, goal_of, is_newer, is_tip, text_of, unusable
 from ...core.translation.sentences import UserError, marked, say
 from ...solve.problem import Floats
@@ -188,8 +189,7 @@ def check(ob: Object, tip: PoseBone, view_layer: ViewLayer) -> list[str]:
 
 def check_seen(ob: Object, tip: PoseBone, presence: Presence) -> list[str]:
     """Do the same as `check` with the evaluated copies that `presence` finds; `ob` and `tip` are originals."""
-    obstacle = why_closed(ob)
-    if obstacle:
+    if obstacle := why_closed(ob):
         raise UserError(obstacle)
     if presence.seen(ob).data.pose_position == "REST":
         raise UserError(AT_REST, object=ob.name)
@@ -201,8 +201,7 @@ def check_seen(ob: Object, tip: PoseBone, presence: Presence) -> list[str]:
     if chain.target is None:
         raise UserError(NO_TARGET)
     for goal in goals_of(tip):
-        obstacle = why_unfit(ob, posed, goal, presence)
-        if obstacle:
+        if obstacle := why_unfit(ob, posed, goal, presence):
             raise UserError(obstacle)
     path = f"{tip.path_from_id()}.ik_addon."
     read = presence.sources.carriers(driving(ob, lambda own: own.startswith(path)))
@@ -223,17 +222,11 @@ def check_seen(ob: Object, tip: PoseBone, presence: Presence) -> list[str]:
         raise UserError(NOT_TWO, segments=segments)
     remarks = _remarks(ob, chain, bones, presence)
     remarks += [say(BORROWED, other=other.name) for other in dict.fromkeys(borrowed(tip).values())]
-    other = mirrored_from(tip)
-    if other is not None:
-        remarks.append(say(OF_OTHER_SIDE, other=other.name))
+    if (other := mirrored_from(tip)) is not None:
+        remarks.append(say(OF_OTHER_SIDE, other=chain_name(other)))
     if is_newer(ob):
-        remarks.insert(
-            0,
-            say(
-                "'{object}' was saved with a newer version of this extension. Update it to keep all settings",
-                object=ob.name,
-            ),
-        )
+        newer = "'{object}' was saved with a newer version of this extension. Update it to keep all settings"
+        remarks.insert(0, say(newer, object=ob.name))
     return remarks
 
 

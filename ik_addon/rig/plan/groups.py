@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...core.chain_settings import IKAddonChain
 from ...core.constraints import drivers_on
+from ...core.names import chain_name, names_by_tip
 from ...core.settings import chain_of
 from ...core.skeleton import Skeleton
 from ...core.translation.sentences import marked, say
@@ -230,23 +231,22 @@ def groups_of(chains: Sequence[Iterable[int]], skeleton: Skeleton) -> list[Group
     ]
 
 
-def without_shared_ends(skeleton: Skeleton, planned: list[ChainPlan], faults: dict[str, str]) -> None:
+def without_shared_ends(ob: Object, skeleton: Skeleton, planned: list[ChainPlan], faults: dict[str, str]) -> None:
     """Remove chains whose end bone, or a bone between the two, is posed by another chain, and add their faults."""
     owners = {bone: chain for chain in reversed(planned) for bone in chain.posed}
     owners |= {bone: chain for chain in reversed(planned) for bone in chain.bones}
-    for chain in planned.copy():
+    for chain in planned:
         if chain.end is None:
             continue
         above = skeleton.ancestors(chain.end)
         posed = next((bone for bone in above[: above.index(chain.bones[-1])] if bone in owners), None)
+        end = skeleton.names[chain.end]
         if owners[chain.end] is not chain:
-            name = skeleton.names[chain.end]
-            faults[chain.tip] = say(END_SHARED, tip=owners[chain.end].tip, name=name)
-            planned.remove(chain)
+            faults[chain.tip] = say(END_SHARED, tip=chain_name(ob.pose.bones[owners[chain.end].tip]), name=end)
         elif posed is not None:
-            bone, end = skeleton.names[posed], skeleton.names[chain.end]
-            faults[chain.tip] = say(END_HELD, tip=owners[posed].tip, bone=bone, end=end)
-            planned.remove(chain)
+            other = chain_name(ob.pose.bones[owners[posed].tip])
+            faults[chain.tip] = say(END_HELD, tip=other, bone=skeleton.names[posed], end=end)
+    planned[:] = [chain for chain in planned if chain.tip not in faults]
 
 
 def without_loops(
@@ -261,8 +261,9 @@ def without_loops(
         mutual = {i for _uid, g in loop for i in groups[g].chains}
         if not mutual:
             return groups, needs
+        names = names_by_tip(ob)
         for i in mutual:
-            others = " and ".join(f"'{planned[j].tip}'" for j in sorted(mutual - {i}))
+            others = " and ".join(f"'{names.get(planned[j].tip, planned[j].tip)}'" for j in sorted(mutual - {i}))
             faults[planned[i].tip] = say(LOOP, others=others)
         planned[:] = [chain for i, chain in enumerate(planned) if i not in mutual]
 

@@ -156,7 +156,7 @@ class Plan:
 
         # What is solved.
         planned, paths, faults = _checked(ob, skeleton, presence, only, aside)
-        without_shared_ends(skeleton, planned, faults)
+        without_shared_ends(ob, skeleton, planned, faults)
         groups, needs = without_loops(ob, skeleton, planned, faults)
         shapes = [shape_of(ob, seen, skeleton, group, [planned[i] for i in group.chains]) for group in groups]
 

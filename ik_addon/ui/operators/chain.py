@@ -12,9 +12,9 @@ from ...anatomy.figure import Figure
 from ...anatomy.parts import Part
 from ...chains import bend_side, new_chain, removal
 from ...chains.make_controls import Controls
-from ...chains.names import chain_name
 from ...core import compat
 from ...core.constraints import steered_bones
+from ...core.names import chain_name
 from ...core.preferences import CONTROLS, preferences
 from ...core.settings import chain_of, object_of, stored_folds
 from ...core.steps import finished

@@ -15,7 +15,7 @@ from ...chains import character, convert, mirror
 from ...chains.conversion import converted_bones, sources
 from ...chains.current_pose import read_poses, shifts
 from ...chains.make_controls import Controls
-from ...chains.names import chain_name
+from ...core.names import chain_name
 from ...core.preferences import CONTROLS, preferences
 from ...core.report import percent
 from ...core.steps import finished

@@ -6,9 +6,9 @@ import bpy
 from bpy.props import EnumProperty, StringProperty
 from bpy.types import Context, Event, Object, OperatorProperties, PoseBone
 
-from ...chains.names import chain_name
 from ...core.chain_settings import ROLES
 from ...core.goals import Goal
+from ...core.names import chain_name
 from ...core.report import count_of_frames
 from ...core.settings import chain_of, goal_of, object_of
 from ...core.translation.sentences import UserError, count, marked, quoted, say
@@ -307,7 +307,7 @@ class IK_ADDON_OT_switch_space(ChainOperator):
             "CHEST": "No chest found in '{object}'. Pick an object",
             "HEAD": "No head found in '{object}'. Pick an object",
         }
-        return say(lacks[self.space], tip=tip.name, object=tip.id_data.name)
+        return say(lacks[self.space], tip=chain_name(tip), object=tip.id_data.name)
 
 
 def outlook(space: Space) -> str:

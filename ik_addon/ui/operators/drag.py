@@ -15,6 +15,7 @@ from mathutils import Vector
 from ...core import compat
 from ...core.chain_settings import ROLES
 from ...core.falloff import falloff_setting, range_setting
+from ...core.names import chain_name
 from ...core.settings import chain_of, object_of, overlay_of
 from ...core.translation.sentences import UserError, say
 from ...core.untyped import Json, Struct
@@ -165,7 +166,7 @@ def _handle_wheel(window: Window) -> None:
 def why_not_draggable(tip: PoseBone) -> str:
     """Return why no goal of a chain can be dragged and what to do about it, or an empty string if one can."""
     if not chain_of(tip).enabled:
-        return say("The chain on '{tip}' is disabled. Enable it in the panel", tip=tip.name)
+        return say("The chain on '{tip}' is disabled. Enable it in the panel", tip=chain_name(tip))
     return ""
 
 

@@ -9,9 +9,9 @@ from bpy.types import Context, Object, PoseBone
 
 from ...anatomy.figure import Figure
 from ...bake.scene import time_scale
-from ...chains.names import chain_name
 from ...core import contact_keys
 from ...core.chain_settings import CONTACTS
+from ...core.names import chain_name
 from ...core.report import count_of_frames
 from ...core.translation.sentences import UserError, count, marked, say
 from ...feet import plant

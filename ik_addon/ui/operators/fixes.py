@@ -21,13 +21,13 @@ from bpy.types import (
 
 from ...chains.make_controls import can_be_made, editing
 from ...chains.mirror import mirror_chain
-from ...chains.names import names_by_tip
 from ...chains.new_chain import follow, left_for, make_own, make_target
 from ...chains.profile import exceeded, fit
 from ...core import compat
 from ...core.channels import FIELDS, REST, is_finite, rotation_field
 from ...core.constraints import drivers_on, fighting_constraints, is_on, targets_of
 from ...core.goals import Goal, Holder
+from ...core.names import chain_name
 from ...core.settings import ROLES, chain_of, goal_of, unset, unusable
 from ...core.skeleton import FARTHEST, is_flat, is_usable, matrix_array
 from ...core.translation.sentences import UserError, is_one_of, say, source_of
@@ -148,7 +148,7 @@ def _fix_for(text: str, tip: PoseBone, view_layer: ViewLayer) -> Fix | None:
         case chains.BORROWED:
             return _own_targets(tip)
         case chains.OF_OTHER_SIDE if (other := chains.mirrored_from(tip)) is not None:
-            return Fix(say("Mirror '{other}'", other=other.name), partial(mirror_chain, bpy.context, other))
+            return Fix(say("Mirror '{other}'", other=chain_name(other)), partial(mirror_chain, bpy.context, other))
         case chains.TOO_LONG:
             length = len(bones)
             return setting(say("Set Chain Length to {count}", count=length), [chain], length, "chain_length")
@@ -199,7 +199,7 @@ class IK_ADDON_OT_fix(InternalStep, ReportingOperator):
         reports.clear(armature(context), [self.tip])
         compat.tag(armature(context))
         context.view_layer.update()  # solves if Live is on
-        return self.done(f"'{names_by_tip(armature(context)).get(self.tip, self.tip)}': {fix.label}")
+        return self.done(f"'{chain_name(armature(context).pose.bones[self.tip])}': {fix.label}")
 
 
 def _fix_on(context: Context, tip: str) -> Fix | None:
@@ -277,12 +277,12 @@ def _fix_of_loop(tip: PoseBone) -> Fix | None:
         chain = chain_of(own)
         moved = {bone.name for other in on if other != own for bone in posed_bones(other)}
         if chain.target is not None and _rides_on(chain.target, chain.target_bone, moved, ob):
-            for_other = say("Make Own Target for '{tip}'", tip=own.name)
+            for_other = say("Make Own Target for '{tip}'", tip=chain_name(own))
             return Fix(say("Make Own Target") if own == tip else for_other, partial(make_target, bpy.context, own))
         if chain.pole is not None and _rides_on(chain.pole, chain.pole_bone, moved, ob):
-            for_other = say("Clear Pole for '{tip}'", tip=own.name)
+            for_other = say("Clear Pole for '{tip}'", tip=chain_name(own))
             return setting(say("Clear Pole") if own == tip else for_other, [chain], None, "pole")
-    return setting(say("Turn Off '{tip}'", tip=tip.name), [chain_of(tip)], False, "enabled")
+    return setting(say("Turn Off '{tip}'", tip=chain_name(tip)), [chain_of(tip)], False, "enabled")
 
 
 def _is_in_loop(tip: PoseBone) -> bool:

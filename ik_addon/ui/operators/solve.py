@@ -7,8 +7,8 @@ from bpy.props import EnumProperty
 from bpy.types import Context, Object, PoseBone
 
 from ...chains import removal
-from ...chains.names import names_by_tip
 from ...core import channels
+from ...core.names import names_by_tip
 from ...core.settings import chain_of, object_of
 from ...core.translation.sentences import UserError, count, say
 from ...live import reports, solving

@@ -11,9 +11,9 @@ import numpy as np
 from bpy.types import Context, Object, PoseBone, UILayout
 
 from ...chains import bend_side
-from ...chains.names import names_by_tip, trunk_names
 from ...core import compat
 from ...core.chain_settings import FOLDS
+from ...core.names import names_by_tip, trunk_names
 from ...core.report import percent
 from ...core.settings import chain_of, goal_of, object_of
 from ...core.translation.sentences import UserError, say

@@ -1,13 +1,18 @@
 """What the list and messages call chains: by their limbs, or else by their tip bones."""
 
 from collections import Counter
+from collections.abc import Hashable
 
 from bpy.types import Object, PoseBone
 
 from ..anatomy.body import Region, chest_of, find_members, head_of, parent_bone_of
 from ..anatomy.figure import Figure
-from ..core.constraints import steered_bones
-from ..core.translation.sentences import say
+from .constraints import steered_bones
+from .translation.sentences import say
+
+MANY = 16
+_labels: dict[Hashable, dict[str, str]] = {}
+"""The labels of all parts by tip bone, of up to `MANY` figures: finding them takes long."""
 
 
 def trunk_names(ob: Object) -> dict[str, str]:
@@ -22,9 +27,13 @@ def trunk_names(ob: Object) -> dict[str, str]:
 def names_by_tip(ob: Object) -> dict[str, str]:
     """Return the names of limbs, chest and head by the tip bone that their chains have, without those of several."""
     figure = Figure.of(ob, steered_bones(ob))
-    found = {figure.names[member.row[-1]]: say(member.label) for member in find_members(figure)}
-    often = Counter(found.values())
-    return {tip: name for tip, name in found.items() if often[name] == 1}
+    key = figure.names, figure.parents, figure.heads.tobytes(), figure.tails.tobytes(), str(figure.steered)
+    if key not in _labels:
+        if len(_labels) == MANY:
+            _labels.clear()
+        _labels[key] = {figure.names[member.row[-1]]: member.label for member in find_members(figure)}
+    often = Counter(_labels[key].values())
+    return {tip: say(label) for tip, label in _labels[key].items() if often[label] == 1}
 
 
 def chain_name(tip: PoseBone) -> str:
