@@ -179,7 +179,7 @@ def test_newtons_steps_follow_the_curvature_of_the_cost(wishes: str, free: tuple
             continue
         # An anchor without weight: it only keeps pivots from being raised.
         state = State.of(system, rows_of(own))
-        found, fall = newton_step(system, state, state.residual, damping, Anchor(rows_of(own), 0.0))
+        found, fall, _ = newton_step(system, state, state.residual, damping, Anchor(rows_of(own), 0.0))
         whole = curve + damping * np.eye(len(curve))
         wanted = np.linalg.solve(whole, -slope) if "pole" in wishes else upwards(curve, -slope, damping)
         np.testing.assert_allclose(np.array(found).ravel(), wanted, atol=2e-4 * np.abs(wanted).max())
