@@ -22,7 +22,7 @@ from ..maths.numbers import ONE, Number, Numbers
 from ..maths.sweep import NOTHING, RESTING, Column, Form, Six, Swept, eliminated, of_many, substituted
 from ..maths.sweep import Joint as Equation
 from ..maths.turns import Quaternion, inverse, multiply, rotate, turn_of
-from ..maths.vectors import ZERO, Vector, cross, dot, minus, times
+from ..maths.vectors import ZERO, Vector, cross, dot, times
 from .descent import State, finished, longest, solved
 from .objectives import Pole, System, couplings_of, moment_of
 from .skeleton import (
@@ -230,8 +230,8 @@ def _solved(
 ) -> tuple[Unknowns, Number]:
     """Solve the equations of all joints, damped; return the unknowns, and the damping that this took.
 
-    With poles, the damping grows until the equations are those of a minimum; otherwise pivots are made positive, `least`
-    see `sweep.of_three`.
+    With poles, the damping grows until the equations are those of a minimum; otherwise pivots are made positive, for
+    `least` see `sweep.of_three`.
     """
     skeleton, stiffness = system.skeleton, 0.0
     if skeleton.do is not ONE:
@@ -269,7 +269,7 @@ def _with_rows(
 
     Return the result at each joint, to be swept back, and whether the whole matrix is positive.
     """
-    pivots, plain = [own.pivots for own in swept], [own.left[3][:3] for own in swept]
+    pivots, plain = [each.pivots for each in swept], [each.left[3][:3] for each in swept]
     ways = [_again(parents, swept, row, heads) for row in rows]
     # What a row makes of a solution needs no sweep back.
     weighed = [[(x * a, y * b, z * c) for (x, y, z), (a, b, c) in zip(way, pivots, strict=True)] for way in ways]
@@ -280,10 +280,11 @@ def _with_rows(
     for share, way in zip(shares, ways, strict=True):
         plain = [(x - share * a, y - share * b, z - share * c) for (x, y, z), (a, b, c) in zip(plain, way, strict=True)]
     # By the law of inertia, this is how many pivots of the whole matrix are negative.
-    below = sum(pivot < 0.0 for own in pivots for pivot in own) + sum(own[-1] > 0.0 for own in matrix)
+    below = sum(pivot < 0.0 for each in pivots for pivot in each) + sum(own[-1] > 0.0 for own in matrix)
     found = []
-    for (joint, carried, (first, second, third, rest), above, own), values in zip(swept, plain, strict=True):
-        found.append(Swept(joint, carried, (first, second, third, (*values, *rest[3:])), above, own))
+    for each, (x, y, z) in zip(swept, plain, strict=True):
+        first, second, third, (_, _, _, a, b, c) = each.left
+        found.append(each._replace(left=(first, second, third, (x, y, z, a, b, c))))
     return found, below <= sum(factor > 0.0 for factor in factors)
 
 

@@ -165,7 +165,7 @@ class Search:
     def system_for(self, ask: Ask) -> System:
         """Return the body and the goals that count."""
         system = self.system if ask.is_whole else self.system.places
-        if ask.light != 1.0 and not self.only_places:
+        if ask.light != 1.0 and not system.only_places:
             system = system.lighter(ask.light)
         return system._replace(skeleton=straightened(system.skeleton)) if ask.is_straight else system
 
@@ -262,7 +262,10 @@ class Search:
             [(angles, error, steps)] = yield [Ask(angles, _POLISH, is_whole=False)]
             if not self._is_best(angles, error):
                 return None
-        angles, more = yield from self._settled(angles, error, _STAGES[-2 if is_turned else -1 :])
+        # A straight chain shows no side.
+        is_whole = is_turned or not self.body.is_serial or error > self.lacks[0] + _CERTAIN
+        stages = _STAGES[-2 if is_turned else -1 :]
+        angles, more = yield from self._settled(angles, error, stages, is_whole=is_whole)
         return angles, steps + more
 
     def _approached(self, start: Angles) -> Searching:
@@ -349,13 +352,15 @@ class Search:
         poses = table(self.body, number, count)
         return (yield [self._ask(angles, _LONGER, _PULL, is_whole=False) for angles in poses])
 
-    def _settled(self, angles: Angles, size: float, stages: Sequence[tuple[float, float, float]]) -> Searching:
+    def _settled(
+        self, angles: Angles, size: float, stages: Sequence[tuple[float, float, float]], *, is_whole: bool = True
+    ) -> Searching:
         """Decide what places leave open, by poles and orientations, then by the FK pose; weights are times `size`."""
         steps = 0
         for share, last, still in stages:
             light = share * size
             anchor = Anchor(self.fk, light if self.only_places else last * light)
-            ask = Ask(angles, _SETTLE, still=still, anchor=anchor, light=light, is_straight=True)
+            ask = Ask(angles, _SETTLE, None, still, anchor, is_whole, light, is_straight=True)
             [(angles, _, more)] = yield [ask]
             steps += more
         return angles, steps
