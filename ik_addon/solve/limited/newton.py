@@ -12,7 +12,7 @@ A direction of negative curvature is followed like one of positive curvature, aw
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -24,7 +24,7 @@ from ..maths.sweep import Joint as Equation
 from ..maths.turns import Quaternion, inverse, multiply, rotate, turn_of
 from ..maths.vectors import ZERO, Vector, cross, dot, times
 from .descent import State, finished, longest, solved
-from .objectives import Pole, System, couplings_of, moment_of
+from .objectives import Pole, System, couplings_of, moments_of
 from .skeleton import (
     STEEPEST_SQUARE,
     Angles,
@@ -76,7 +76,7 @@ def newton_step(
     """
     skeleton, pose, do = system.skeleton, now.pose, system.skeleton.do
     couplings = couplings_of(skeleton, pose, system.pulls(pose, kept))
-    curving = slopes_by(pose, couplings)
+    curving = _slopes(pose, [(h - f, c - g, d - b) for _, b, c, d, _, f, g, h, _ in couplings])
     slopes = curving if kept is now.residual else slopes_of(system, pose, now.residual)
     share: Number = 0.0
     away = [ZERO] * len(slopes)
@@ -105,15 +105,13 @@ def newton_step(
 
 def slopes_of(system: System, pose: Pose, residual: list[float]) -> list[Vector]:
     """Return how half the cost grows with the angles of each joint."""
-    return slopes_by(pose, couplings_of(system.skeleton, pose, system.pulls(pose, residual)))
+    return _slopes(pose, moments_of(system.skeleton, pose, system.pulls(pose, residual)))
 
 
-def slopes_by(pose: Pose, couplings: list[Nine]) -> list[Vector]:
-    """Return how half the cost grows with the angles of each joint, from the forces on what it carries."""
+def _slopes(pose: Pose, moments: Iterable[Vector]) -> list[Vector]:
     found = []
-    for (a, b, c, d, e, f, g, h, i), (_, k, m, n, _, p, q, r, _) in zip(pose.axes, couplings, strict=True):
-        x, y, z = p - r, q - m, k - n
-        found.append((a * x + d * y + g * z, b * x + e * y + h * z, c * x + f * y + i * z))
+    for (a, b, c, d, e, f, g, h, i), (x, y, z) in zip(pose.axes, moments, strict=True):
+        found.append((-a * x - d * y - g * z, -b * x - e * y - h * z, -c * x - f * y - i * z))
     return found
 
 
@@ -248,7 +246,7 @@ def _solved(
     rows = []
     for _, pulls in ranks:
         # The forces of each joint's unknowns.
-        each = zip(joints, map(moment_of, couplings_of(skeleton, pose, pulls)), strict=True)
+        each = zip(joints, moments_of(skeleton, pose, pulls), strict=True)
         rows.append([tuple(dot(column, moment) for column in joint.columns) for joint, moment in each])
     heads = {i: pose.points[i] for i, free in enumerate(skeleton.free) if free and i}
     least, is_least = None if rows else STEEP / stiffness if least is None else least, False

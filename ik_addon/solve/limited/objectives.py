@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..maths.numbers import Number
-from ..maths.sweep import Form, Six, add_place
+from ..maths.sweep import RESTING, Form, Six, add_place
 from ..maths.turns import Quaternion, rotate
 from ..maths.vectors import ZERO, Vector, cross, dot, minus, norm, over, plus, reject, times, unit
 from ..problem import Floats, path_of
@@ -82,10 +82,26 @@ def _plus(one: Nine, other: Nine) -> Nine:
     return a + n, b + o, c + p, d + q, e + r, f + s, g + t, h + u, i + v, j + w, k + x, m + y
 
 
-def moment_of(coupling: Nine) -> Vector:
-    """Return the moment of the forces that a joint carries about its head, which their coupling tells."""
-    _, b, c, d, _, f, g, h, _ = coupling
-    return h - f, c - g, d - b
+def moments_of(skeleton: Skeleton, pose: Pose, pulls: Pulls) -> list[Vector]:
+    """Return the moments of the forces on all that each joint carries about its head."""
+    sums: list[Six] = [RESTING] * len(skeleton.parents)
+    for bone, (x, y, z), (u, v, w) in pulls.points:
+        a, b, c, d, e, f = sums[bone]
+        sums[bone] = a + u, b + v, c + w, d + y * w - z * v, e + z * u - x * w, f + x * v - y * u
+    for bone, (x, y, z) in pulls.torques:
+        a, b, c, d, e, f = sums[bone]
+        sums[bone] = a, b, c, d + x, e + y, f + z
+    found: list[Vector] = [ZERO] * len(sums)
+    for i in range(len(sums) - 1, -1, -1):
+        (u, v, w, d, e, f), (x, y, z), parent = sums[i], pose.points[i], skeleton.parents[i]
+        x, y, z = y * w - z * v, z * u - x * w, x * v - y * u
+        found[i] = d - x, e - y, f - z
+        if parent >= 0:
+            if skeleton.free[i]:
+                d, e, f = x, y, z
+            a, b, c, x, y, z = sums[parent]
+            sums[parent] = a + u, b + v, c + w, d + x, e + y, f + z
+    return found
 
 
 class Place(NamedTuple):
@@ -267,10 +283,10 @@ class Pole(NamedTuple):
         The branch should go round its line, not come nearer to its side by coming nearer to the line.
         """
         lies = self._lying(pose)
-        couplings = couplings_of(skeleton, pose, Pulls(self._weights(pose, lies, times(lies.round, self.factor)), []))
+        moments = moments_of(skeleton, pose, Pulls(self._weights(pose, lies, times(lies.round, self.factor)), []))
         found: Rows = []
         for joint in self.path:
-            x, y, z = moment_of(couplings[joint])
+            x, y, z = moments[joint]
             u, v, w = skeleton.joints[joint].scale
             a, b, c, d, e, f, g, h, i = pose.axes[joint]
             found.append((((a * x + d * y + g * z) * u, (b * x + e * y + h * z) * v, (c * x + f * y + i * z) * w),))
