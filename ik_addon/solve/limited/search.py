@@ -22,7 +22,7 @@ each other if it bends to one side, as far as it can at each joint, as long as i
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import acos, asin, atan2, cos, inf, pi, sin, sqrt
 from typing import NamedTuple
@@ -139,6 +139,8 @@ class Search:
     """Maximum number of steps of a descent."""
     only_places: bool
     """Whether there are no orientations and no poles."""
+    ends: dict[int, State] = field(default_factory=dict)
+    """Where descents of one body to all its goals have ended, by the identity of the joint angles."""
 
     def alone(self, searching: Searching) -> tuple[Angles, int]:
         """Run a search of this body; return the joint angles and the steps that it took."""
@@ -160,7 +162,13 @@ class Search:
         run = descent.begun(State.of(system, ask.angles))
         most = 0 if run.best.error <= EXACT else ask.most
         run, steps = finished(system, run, partial(descent.advanced, pull=ask.pull), most)
+        if system is self.system:
+            self.ends[id(run.best.angles)] = run.best
         return run.best.angles, run.best.error, steps
+
+    def state(self, angles: Angles) -> State:
+        """Return the body in a pose."""
+        return self.ends.get(id(angles)) or State.of(self.system, angles)
 
     def system_for(self, ask: Ask) -> System:
         """Return the body and the goals that count."""
@@ -210,7 +218,7 @@ class Search:
             stages = _STAGES[len(objectives) == 1 or isinstance(objectives[-1], Orientation) :]
             angles, more = yield from self._settled(angles, error, stages)
             steps += more
-        elif not self.only_places and State.of(self.system, angles).error > ARRIVED:
+        elif not self.only_places and self.state(angles).error > ARRIVED:
             return (yield from self._met(angles, steps))
         return angles, steps
 
@@ -631,7 +639,7 @@ class Alone:
             start, passes = led_by_tips(system, guess, pole, aims[0].tolerance, problem.iterations)
         near = guess.bent(ways[0], pole)
         angles, steps = search.alone(search.first(start or near) if is_first_attempt else search.best(near, start))
-        return State.of(system, angles), steps + passes
+        return search.state(angles), steps + passes
 
 
 def solve_alone(
