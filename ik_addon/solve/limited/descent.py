@@ -16,6 +16,7 @@ steps, which are written once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -138,10 +139,7 @@ def _stepped(system: System, angles: Angles, step: Angles) -> tuple[Angles, Numb
 
 def longest(do: Numbers, step: Angles) -> Number:
     """Return the largest angle of a step."""
-    size: Number = 0.0
-    for x, z, twist in step:
-        size = do.most(do.most(size, abs(x)), do.most(abs(z), abs(twist)))
-    return size
+    return reduce(do.most, [abs(angle) for own in step for angle in own])
 
 
 def damped(system: System, rows: Rows, wanted: list[Number], damping: Number) -> Angles:

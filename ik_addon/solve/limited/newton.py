@@ -19,7 +19,7 @@ from math import inf
 from typing import NamedTuple
 
 from ..maths.numbers import ONE, Number, Numbers
-from ..maths.sweep import NOTHING, RESTING, Column, Form, Six, Swept, eliminated, of_many, substituted
+from ..maths.sweep import NOTHING, RESTING, Form, Six, Swept, eliminated, of_many, substituted
 from ..maths.sweep import Joint as Equation
 from ..maths.turns import Quaternion, inverse, multiply, rotate, turn_of
 from ..maths.vectors import ZERO, Vector, cross, dot, times
@@ -76,8 +76,10 @@ def newton_step(
     """
     skeleton, pose, do = system.skeleton, now.pose, system.skeleton.do
     couplings = couplings_of(skeleton, pose, system.pulls(pose, kept))
-    curving = _slopes(pose, [(h - f, c - g, d - b) for _, b, c, d, _, f, g, h, _ in couplings])
-    slopes = curving if kept is now.residual else slopes_of(system, pose, now.residual)
+    curving = slopes_of(pose, [(h - f, c - g, d - b) for _, b, c, d, _, f, g, h, _ in couplings])
+    slopes = curving
+    if kept is not now.residual:
+        slopes = slopes_of(pose, moments_of(skeleton, pose, system.pulls(pose, now.residual)))
     share: Number = 0.0
     away = [ZERO] * len(slopes)
     if anchor is not None:
@@ -103,12 +105,8 @@ def newton_step(
     return move, fall, damping
 
 
-def slopes_of(system: System, pose: Pose, residual: list[float]) -> list[Vector]:
-    """Return how half the cost grows with the angles of each joint."""
-    return _slopes(pose, moments_of(system.skeleton, pose, system.pulls(pose, residual)))
-
-
-def _slopes(pose: Pose, moments: Iterable[Vector]) -> list[Vector]:
+def slopes_of(pose: Pose, moments: Iterable[Vector]) -> list[Vector]:
+    """Return how half the cost grows with the angles of each joint, from the moments of the forces that reduce it."""
     found = []
     for (a, b, c, d, e, f, g, h, i), (x, y, z) in zip(pose.axes, moments, strict=True):
         found.append((-a * x - d * y - g * z, -b * x - e * y - h * z, -c * x - f * y - i * z))
@@ -191,9 +189,13 @@ def equation_of(
     """
     (first_x, first_z), across, (is_first, is_second, is_twist) = room
     (a, b, c, d, e, f, g, h, i), (x, y, z), (j, k, m, n, o, p, q, r, s) = turns
-    slope, bend = slopes
+    (slope, bend), (u, v, w) = slopes, (r - p, m - q, n - k)
     a, d, g = a * first_x + b * first_z, d * first_x + e * first_z, g * first_x + h * first_z
     b, e, h, c, f, i = b * is_second, e * is_second, h * is_second, c * is_twist, f * is_twist, i * is_twist
+    # How much more each of two columns couples with the other than the other with it.
+    twist_second = u * (f * h - i * e) + v * (i * b - c * h) + w * (c * e - f * b)
+    twist_first = u * (f * g - i * d) + v * (i * a - c * g) + w * (c * d - f * a)
+    second_first = u * (e * g - h * d) + v * (h * a - b * g) + w * (b * d - e * a)
     u, v, w = j * c + k * f + m * i, n * c + o * f + p * i, q * c + r * f + s * i
     twist = c, f, i, y * i - z * f, z * c - x * i, x * f - y * c, u, v, w
     u, v, w = j * b + k * e + m * h, n * b + o * e + p * h, q * b + r * e + s * h
@@ -205,8 +207,7 @@ def equation_of(
     rest, half = do.most(1.0 - p * p - q * q, STEEPEST_SQUARE), 0.5 * (p * bend[0] + q * bend[1])
     one, two, both = half * (1.0 + p * p / rest), half * (1.0 + q * q / rest), half * (p * q / rest)
     on_first = across + first_x * first_x * one + first_z * first_z * two + 2.0 * first_x * first_z * both + share
-    twist_second, twist_first = _said(twist, second), _said(twist, first)
-    second_first = 0.5 * _said(second, first) + both * (is_first & is_second)
+    second_first = 0.5 * second_first + both * (is_first & is_second)
     own = (
         (do.where(is_twist, share, 1.0), twist_second, twist_first),
         (twist_second, do.where(is_second, two + share, 1.0), second_first),
@@ -214,13 +215,6 @@ def equation_of(
     )
     right = -slope[2] * is_twist, -slope[1] * is_second, -(slope[0] * first_x + slope[1] * first_z)
     return Equation((twist, second, first), own, right)
-
-
-def _said(one: Column, other: Column) -> Number:
-    """Return how much more a column couples with another one than the other couples with it."""
-    a, b, c, _, _, _, d, e, f = one
-    x, y, z, _, _, _, u, v, w = other
-    return d * x + e * y + f * z - (u * a + v * b + w * c)
 
 
 def _solved(
@@ -279,10 +273,8 @@ def _with_rows(
         plain = [(x - share * a, y - share * b, z - share * c) for (x, y, z), (a, b, c) in zip(plain, way, strict=True)]
     # By the law of inertia, this is how many pivots of the whole matrix are negative.
     below = sum(pivot < 0.0 for each in pivots for pivot in each) + sum(own[-1] > 0.0 for own in matrix)
-    found = []
-    for each, (x, y, z) in zip(swept, plain, strict=True):
-        first, second, third, (_, _, _, a, b, c) = each.left
-        found.append(each._replace(left=(first, second, third, (x, y, z, a, b, c))))
+    left = [(*each.left[:3], (*own, *each.left[3][3:])) for each, own in zip(swept, plain, strict=True)]
+    found = [each._replace(left=own) for each, own in zip(swept, left, strict=True)]
     return found, below <= sum(factor > 0.0 for factor in factors)
 
 

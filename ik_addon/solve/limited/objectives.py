@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import atan2, cos, inf, pi, sin, sqrt
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -55,11 +56,11 @@ def couplings_of(skeleton: Skeleton, pose: Pose, pulls: Pulls) -> list[Nine]:
         p, q, r = x * u, y * v, z * w
         new = u, v, w, q + r, -x * v, -x * w, -y * u, p + r, -y * w, -z * u, -z * v, p + q
         there = sums[bone]
-        sums[bone] = new if there is None else _plus(there, new)
+        sums[bone] = new if there is None else tuple(map(add, there, new))
     for bone, (x, y, z) in pulls.torques:
         x, y, z = x / 2.0, y / 2.0, z / 2.0
         new, there = (0.0, 0.0, 0.0, 0.0, -z, y, z, 0.0, -x, -y, x, 0.0), sums[bone]
-        sums[bone] = new if there is None else _plus(there, new)
+        sums[bone] = new if there is None else tuple(map(add, there, new))
     found: list[Nine] = [NONE] * len(sums)
     for i in range(len(sums) - 1, -1, -1):
         own, parent = sums[i], skeleton.parents[i]
@@ -72,14 +73,8 @@ def couplings_of(skeleton: Skeleton, pose: Pose, pulls: Pulls) -> list[Nine]:
             if skeleton.free[i]:
                 own = u, v, w, q + r, -x * v, -x * w, -y * u, p + r, -y * w, -z * u, -z * v, p + q
             there = sums[parent]
-            sums[parent] = own if there is None else _plus(there, own)
+            sums[parent] = own if there is None else tuple(map(add, there, own))
     return found
-
-
-def _plus(one: Nine, other: Nine) -> Nine:
-    a, b, c, d, e, f, g, h, i, j, k, m = one
-    n, o, p, q, r, s, t, u, v, w, x, y = other
-    return a + n, b + o, c + p, d + q, e + r, f + s, g + t, h + u, i + v, j + w, k + x, m + y
 
 
 def moments_of(skeleton: Skeleton, pose: Pose, pulls: Pulls) -> list[Vector]:
@@ -457,5 +452,5 @@ class System(NamedTuple):
     def lighter(self, share: float) -> System:
         """Return the same with the squares of orientations and poles weighed by a share."""
         factor = sqrt(share)
-        places, others = self.places.objectives, [each for each in self.objectives if not isinstance(each, Place)]
-        return self._replace(objectives=[*places, *(each._replace(factor=each.factor * factor) for each in others)])
+        parts = [(each, 1.0 if isinstance(each, Place) else factor) for each in self.objectives]
+        return self._replace(objectives=[each._replace(factor=each.factor * own) for each, own in parts])

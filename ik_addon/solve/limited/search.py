@@ -94,6 +94,8 @@ HAIR = 1e-5
 
 Found = tuple[Angles, float, int]
 """Joint angles, the residual, and the number of steps taken: of places alone after Newton's method."""
+Stage = tuple[float, float, float]
+"""See `_STAGES`."""
 Searching = Generator[list["Ask"], list[Found], Nested]
 """A search: it asks for descents and runs of Newton's method, and goes on with what they found."""
 
@@ -263,7 +265,8 @@ class Search:
                 angles = passes.outward(angles, passes.inward(angles))
         error = State.of(self.system.places, angles).error
         is_turned = any(isinstance(each, Orientation) for each in self.system.objectives)
-        if self.body.is_serial and error > self.lacks[0] + _CERTAIN:
+        is_straight = self.body.is_serial and error <= self.lacks[0] + _CERTAIN
+        if self.body.is_serial and not is_straight:
             if is_turned:
                 # An orientation may be half a turn away, from where rounding would say which way to turn.
                 return None
@@ -271,8 +274,7 @@ class Search:
             if not self._is_best(angles, error):
                 return None
         # A straight chain shows no side.
-        is_whole = is_turned or not self.body.is_serial or error > self.lacks[0] + _CERTAIN
-        stages = _STAGES[-2 if is_turned else -1 :]
+        stages, is_whole = _STAGES[-2 if is_turned else -1 :], is_turned or not is_straight
         angles, more = yield from self._settled(angles, error, stages, is_whole=is_whole)
         return angles, steps + more
 
@@ -339,7 +341,7 @@ class Search:
         best = [found[i] for i in sorted(sorted(range(len(found)), key=lambda i: found[i][1])[:kept])]
         asks = [Ask(pose, most, still=still, is_whole=False, known=known) for pose, error, _ in best if error > ARRIVED]
         more = iter((yield asks))
-        best = [_further(each, next(more)) if each[1] > ARRIVED else each for each in best]
+        best = [(*(new := next(more))[:2], own[2] + new[2]) if own[1] > ARRIVED else own for own in best]
         return best, max(used for _, _, used in best)
 
     def _taken(self, tried: list[Found], steps: int) -> tuple[Angles, float, int, bool]:
@@ -360,9 +362,7 @@ class Search:
         poses = table(self.body, number, count)
         return (yield [self._ask(angles, _LONGER, _PULL, is_whole=False) for angles in poses])
 
-    def _settled(
-        self, angles: Angles, size: float, stages: Sequence[tuple[float, float, float]], *, is_whole: bool = True
-    ) -> Searching:
+    def _settled(self, angles: Angles, size: float, stages: Sequence[Stage], *, is_whole: bool = True) -> Searching:
         """Decide what places leave open, by poles and orientations, then by the FK pose; weights are times `size`."""
         steps = 0
         for share, last, still in stages:
@@ -376,10 +376,6 @@ class Search:
     def _ask(self, start: Angles, most: int, pull: float = PULL, *, is_whole: bool = True) -> Ask:
         """Return what asks for a descent."""
         return Ask(start, min(most, self.iterations), pull, is_whole=is_whole)
-
-
-def _further(before: Found, after: Found) -> Found:
-    return after[0], after[1], before[2] + after[2]
 
 
 def straightened(skeleton: Skeleton) -> Skeleton:
