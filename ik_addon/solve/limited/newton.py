@@ -8,6 +8,7 @@ directions, which are added to the swept equations (M. Woodbury, "Inverting modi
 
 A direction of negative curvature is followed like one of positive curvature, away from the saddle (Y. Dauphin et al.,
 "Identifying and attacking the saddle point problem in high-dimensional non-convex optimization", arXiv 1406.2572).
+With poles, such steps would lead far astray: there, the damping grows until no curvature is negative.
 """
 
 from __future__ import annotations
