@@ -16,8 +16,7 @@ steps, which are written once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import chain, groupby
-from operator import itemgetter, mul
+from functools import reduce
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -140,10 +139,7 @@ def _stepped(system: System, angles: Angles, step: Angles) -> tuple[Angles, Numb
 
 def longest(do: Numbers, step: Angles) -> Number:
     """Return the largest angle of a step."""
-    size: Number = 0.0
-    for x, z, twist in step:
-        size = do.most(do.most(size, abs(x)), do.most(abs(z), abs(twist)))
-    return size
+    return reduce(do.most, [abs(angle) for own in step for angle in own])
 
 
 def damped(system: System, rows: Rows, wanted: list[Number], damping: Number) -> Angles:
@@ -192,13 +188,14 @@ def _three(rows: Rows, wanted: list[Number], damping: Number) -> Vector:
 def _square(system: System, rows: Rows, damping: float) -> list[list[float]]:
     """Return the lower half of the product of the Jacobian with itself, damped."""
     matrix = [[0.0] * number + [damping] for number in range(system.size)]
-    for own, group in groupby(zip(system.equations, rows, strict=True), key=itemgetter(0)):
-        # Rows of all joints that affect the same equations, end to end.
-        lots = [list(chain.from_iterable(parts)) for parts in zip(*(lot for _, lot in group), strict=True)]
-        for i, (number, lot) in enumerate(zip(own, lots, strict=True)):
+    for own, lot in zip(system.equations, rows, strict=True):
+        parts = list(zip(own, lot, strict=True))
+        for number, (x, y, z) in parts:
             row = matrix[number]
-            for other, another in zip(own[: i + 1], lots, strict=False):
-                row[other] += sum(map(mul, lot, another))
+            for other, (a, b, c) in parts:
+                row[other] += x * a + y * b + z * c
+                if other == number:
+                    break
     return matrix
 
 

@@ -8,24 +8,24 @@ directions, which are added to the swept equations (M. Woodbury, "Inverting modi
 
 A direction of negative curvature is followed like one of positive curvature, away from the saddle (Y. Dauphin et al.,
 "Identifying and attacking the saddle point problem in high-dimensional non-convex optimization", arXiv 1406.2572).
+With poles, such steps would lead far astray: there, the damping grows until no curvature is negative.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from operator import add
 from typing import NamedTuple
 
 from ..maths.numbers import ONE, Number, Numbers
-from ..maths.sweep import NOTHING, RESTING, Column, Form, Six, Swept, eliminated, of_many, solved_again, substituted
+from ..maths.sweep import NOTHING, RESTING, Form, Six, Swept, eliminated, of_many, substituted
 from ..maths.sweep import Joint as Equation
 from ..maths.turns import Quaternion, inverse, multiply, rotate, turn_of
-from ..maths.vectors import ZERO, Vector, cross, dot, minus, times
+from ..maths.vectors import ZERO, Vector, cross, dot, times
 from .descent import State, finished, longest, solved
-from .objectives import Pole, System, couplings_of, moment_of
+from .objectives import Pole, System, couplings_of, moments_of
 from .skeleton import (
     STEEPEST_SQUARE,
     Angles,
@@ -48,9 +48,6 @@ STEEP = 0.1
 10.1007/bf01585529)."""
 Unknowns = list[Vector]
 """Of each joint: the twist, the second coordinate of its swing, and the first."""
-MARGIN = 0.1
-"""Share of the damping with which equations must be those of a minimum already: where they only just are, rounding
-would decide between two different steps."""
 
 
 class Anchor(NamedTuple):
@@ -68,8 +65,8 @@ def away_from(angle: Vector, kept: Vector) -> Vector:
 
 def newton_step(
     system: System, now: State, kept: list[Number], damping: Number, anchor: Anchor | None
-) -> tuple[Angles, Number]:
-    """Return a Newton step in radians, and the rate at which half the cost falls along it.
+) -> tuple[Angles, Number, Number]:
+    """Return a Newton step in radians, the rate at which half the cost falls along it, and the damping that it took.
 
     Args:
         system: the body and its objectives.
@@ -80,8 +77,10 @@ def newton_step(
     """
     skeleton, pose, do = system.skeleton, now.pose, system.skeleton.do
     couplings = couplings_of(skeleton, pose, system.pulls(pose, kept))
-    curving = slopes_by(pose, couplings)
-    slopes = curving if kept is now.residual else slopes_of(system, pose, now.residual)
+    curving = slopes_of(pose, [(h - f, c - g, d - b) for _, b, c, d, _, f, g, h, _ in couplings])
+    slopes = curving
+    if kept is not now.residual:
+        slopes = slopes_of(pose, moments_of(skeleton, pose, system.pulls(pose, now.residual)))
     share: Number = 0.0
     away = [ZERO] * len(slopes)
     if anchor is not None:
@@ -97,27 +96,21 @@ def newton_step(
 
     parts = skeleton.joints, now.angles, slopes, curving, away, pose.axes, pose.points, couplings
     equations, ways, whole = zip(*each_joint(do, laid_out, *parts), strict=True)
-    found = _solved(system, pose, kept, equations, damping, None if anchor is None else 0.0)
+    found, damping = _solved(system, pose, kept, equations, damping, None if anchor is None else 0.0)
     move: Angles = []
     fall: Number = 0.0
     for (twist, second, first), (along_x, along_z), (a, b, c) in zip(found, ways, whole, strict=True):
         x, z = first * along_x, first * along_z + second
         fall = fall - (a * x + b * z + c * twist)
         move.append((x, z, twist))
-    return move, fall
+    return move, fall, damping
 
 
-def slopes_of(system: System, pose: Pose, residual: list[float]) -> list[Vector]:
-    """Return how half the cost grows with the angles of each joint."""
-    return slopes_by(pose, couplings_of(system.skeleton, pose, system.pulls(pose, residual)))
-
-
-def slopes_by(pose: Pose, couplings: list[Nine]) -> list[Vector]:
-    """Return how half the cost grows with the angles of each joint, from the forces on what it carries."""
+def slopes_of(pose: Pose, moments: Iterable[Vector]) -> list[Vector]:
+    """Return how half the cost grows with the angles of each joint, from the moments of the forces that reduce it."""
     found = []
-    for (a, b, c, d, e, f, g, h, i), (_, k, m, n, _, p, q, r, _) in zip(pose.axes, couplings, strict=True):
-        x, y, z = p - r, q - m, k - n
-        found.append((a * x + d * y + g * z, b * x + e * y + h * z, c * x + f * y + i * z))
+    for (a, b, c, d, e, f, g, h, i), (x, y, z) in zip(pose.axes, moments, strict=True):
+        found.append((-a * x - d * y - g * z, -b * x - e * y - h * z, -c * x - f * y - i * z))
     return found
 
 
@@ -197,9 +190,13 @@ def equation_of(
     """
     (first_x, first_z), across, (is_first, is_second, is_twist) = room
     (a, b, c, d, e, f, g, h, i), (x, y, z), (j, k, m, n, o, p, q, r, s) = turns
-    slope, bend = slopes
+    (slope, bend), (u, v, w) = slopes, (r - p, m - q, n - k)
     a, d, g = a * first_x + b * first_z, d * first_x + e * first_z, g * first_x + h * first_z
     b, e, h, c, f, i = b * is_second, e * is_second, h * is_second, c * is_twist, f * is_twist, i * is_twist
+    # How much more each of two columns couples with the other than the other with it.
+    twist_second = u * (f * h - i * e) + v * (i * b - c * h) + w * (c * e - f * b)
+    twist_first = u * (f * g - i * d) + v * (i * a - c * g) + w * (c * d - f * a)
+    second_first = u * (e * g - h * d) + v * (h * a - b * g) + w * (b * d - e * a)
     u, v, w = j * c + k * f + m * i, n * c + o * f + p * i, q * c + r * f + s * i
     twist = c, f, i, y * i - z * f, z * c - x * i, x * f - y * c, u, v, w
     u, v, w = j * b + k * e + m * h, n * b + o * e + p * h, q * b + r * e + s * h
@@ -211,8 +208,7 @@ def equation_of(
     rest, half = do.most(1.0 - p * p - q * q, STEEPEST_SQUARE), 0.5 * (p * bend[0] + q * bend[1])
     one, two, both = half * (1.0 + p * p / rest), half * (1.0 + q * q / rest), half * (p * q / rest)
     on_first = across + first_x * first_x * one + first_z * first_z * two + 2.0 * first_x * first_z * both + share
-    twist_second, twist_first = _said(twist, second), _said(twist, first)
-    second_first = 0.5 * _said(second, first) + both * (is_first & is_second)
+    second_first = 0.5 * second_first + both * (is_first & is_second)
     own = (
         (do.where(is_twist, share, 1.0), twist_second, twist_first),
         (twist_second, do.where(is_second, two + share, 1.0), second_first),
@@ -222,72 +218,19 @@ def equation_of(
     return Equation((twist, second, first), own, right)
 
 
-def _said(one: Column, other: Column) -> Number:
-    """Return how much more a column couples with another one than the other couples with it."""
-    a, b, c, _, _, _, d, e, f = one
-    x, y, z, _, _, _, u, v, w = other
-    return d * x + e * y + f * z - (u * a + v * b + w * c)
-
-
-class _Equations(NamedTuple):
-    """The equations of all joints of a body for one step."""
-
-    parents: Sequence[int]
-    joints: Sequence[Equation]
-    forms: list[Form | None]
-    """What joints carry directly."""
-    heads: dict[int, Vector]
-    """Those of bones that do not inherit rotation."""
-
-    def again(self, swept: list[Swept], row: Unknowns) -> list[Swept]:
-        """Sweep again with other right-hand sides."""
-        forces, found = [[0.0] * 6 for _ in swept], []
-        for i in range(len(swept) - 1, -1, -1):
-            own, force = solved_again(swept[i], row[i], forces[i])
-            parent = self.parents[i]
-            found.append(own)
-            if parent >= 0:
-                if i in self.heads:
-                    u, v, w = force[3:]
-                    force = [*cross(self.heads[i], (u, v, w)), u, v, w]
-                forces[parent] = list(map(add, forces[parent], force))
-        return found[::-1]
-
-    def solved(
-        self, rows: list[Unknowns], factors: list[float], least: float | None, damping: float
-    ) -> Unknowns | None:
-        """Solve them with the squares of rows added to their matrix, each times a factor; see `sweep.of_three`.
-
-        Return None if `least` is None and the whole matrix is not positive.
-        """
-        swept = eliminated(self.parents, self.joints, self.forms, least, damping, self.heads)
-        assert swept is not None
-        plain, _ = substituted(self.parents, swept, self.heads)
-        if not rows:
-            return plain
-        ways = [substituted(self.parents, self.again(swept, row), self.heads)[0] for row in rows]
-        matrix: list[list[float]] = [[sum(map(dot, row, way)) for way in ways[: i + 1]] for i, row in enumerate(rows)]
-        for own, factor in zip(matrix, factors, strict=True):
-            own[-1] += 1.0 / factor
-        shares = solved(matrix, [sum(map(dot, row, plain)) for row in rows])
-        if least is None:
-            # By the law of inertia, this is how many pivots of the whole matrix would be negative.
-            below = sum(pivot < 0.0 for each in swept for pivot in each.pivots)
-            if below + sum(own[-1] > 0.0 for own in matrix) > sum(factor > 0.0 for factor in factors):
-                return None
-        for share, way in zip(shares, ways, strict=True):
-            plain = [minus(own, times(each, share)) for own, each in zip(plain, way, strict=True)]
-        return plain
-
-
 def _solved(
     system: System, pose: Pose, kept: list[Number], joints: Sequence[Equation], damping: Number, least: float | None
-) -> Unknowns:
-    """Solve the equations of all joints, damped, with pivots made positive; `least` see `sweep.of_three`."""
-    if system.skeleton.do is not ONE:
-        return of_many(joints, pose.ends[0], STEEP if least is None else least, damping)
+) -> tuple[Unknowns, Number]:
+    """Solve the equations of all joints, damped; return the unknowns, and the damping that this took.
+
+    With poles, the damping grows until the equations are those of a minimum; otherwise pivots are made positive, for
+    `least` see `sweep.of_three`.
+    """
+    skeleton, stiffness = system.skeleton, 0.0
+    if skeleton.do is not ONE:
+        return of_many(joints, pose.ends[0], STEEP if least is None else least, damping), damping
     forms: list[Form | None] = [None] * len(joints)
-    ranks, stiffness = [], 0.0
+    ranks = []
     for objective, own in zip(system.objectives, system.split(kept), strict=True):
         stiffness += objective.factor**2
         if isinstance(objective, Pole):
@@ -295,22 +238,65 @@ def _solved(
         else:
             form = forms[objective.bone] = forms[objective.bone] or NOTHING[:]
             objective.stiffen(form, pose, own)
-    least = STEEP / stiffness if least is None else least
-    hanging = [i for i, free in enumerate(system.skeleton.free) if free and i]
-    equations = _Equations(system.skeleton.parents, joints, forms, {i: pose.points[i] for i in hanging})
-    rows, factors = [], [factor for factor, _ in ranks]
+    rows = []
     for _, pulls in ranks:
-        moments = map(moment_of, couplings_of(system.skeleton, pose, pulls))
         # The forces of each joint's unknowns.
-        each = zip(joints, moments, strict=True)
+        each = zip(joints, moments_of(skeleton, pose, pulls), strict=True)
         rows.append([tuple(dot(column, moment) for column in joint.columns) for joint, moment in each])
-    found = None
-    if rows and equations.solved(rows, factors, None, MARGIN * damping) is not None:
-        found = equations.solved(rows, factors, None, damping)
-    if found is None:
-        some = [i for i, factor in enumerate(factors) if factor > 0.0]
-        found = equations.solved([rows[i] for i in some], [factors[i] for i in some], least, damping)
-    assert found is not None
+    heads = {i: pose.points[i] for i, free in enumerate(skeleton.free) if free and i}
+    least, is_least = None if rows else STEEP / stiffness if least is None else least, False
+    while True:
+        swept = eliminated(skeleton.parents, joints, forms, least, damping, heads)
+        assert swept is not None
+        if rows:
+            swept, is_least = _with_rows(skeleton.parents, swept, rows, [factor for factor, _ in ranks], heads)
+        if is_least or not rows or damping >= HARDEST:
+            return substituted(skeleton.parents, swept, heads)[0], damping
+        damping *= HARDENED
+
+
+def _with_rows(
+    parents: Sequence[int], swept: list[Swept], rows: list[Unknowns], factors: list[float], heads: dict[int, Vector]
+) -> tuple[list[Swept], bool]:
+    """Add the squares of rows to equations that are swept already, each times a factor.
+
+    Return the result at each joint, to be swept back, and whether the whole matrix is positive.
+    """
+    pivots, plain = [each.pivots for each in swept], [each.left[3][:3] for each in swept]
+    ways = [_again(parents, swept, row, heads) for row in rows]
+    # What a row makes of a solution needs no sweep back.
+    weighed = [[(x * a, y * b, z * c) for (x, y, z), (a, b, c) in zip(way, pivots, strict=True)] for way in ways]
+    matrix: list[list[float]] = [[sum(map(dot, row, way)) for way in ways[: i + 1]] for i, row in enumerate(weighed)]
+    for own, factor in zip(matrix, factors, strict=True):
+        own[-1] += 1.0 / factor
+    shares = solved(matrix, [sum(map(dot, row, plain)) for row in weighed])
+    for share, way in zip(shares, ways, strict=True):
+        plain = [(x - share * a, y - share * b, z - share * c) for (x, y, z), (a, b, c) in zip(plain, way, strict=True)]
+    # By the law of inertia, this is how many pivots of the whole matrix are negative.
+    below = sum(pivot < 0.0 for each in pivots for pivot in each) + sum(own[-1] > 0.0 for own in matrix)
+    left = [(*each.left[:3], (*own, *each.left[3][3:])) for each, own in zip(swept, plain, strict=True)]
+    found = [each._replace(left=own) for each, own in zip(swept, left, strict=True)]
+    return found, below <= sum(factor > 0.0 for factor in factors)
+
+
+def _again(parents: Sequence[int], swept: list[Swept], row: Unknowns, heads: dict[int, Vector]) -> Unknowns:
+    """Return what is left of other right-hand sides after the same sweep, divided by the pivots."""
+    forces, found = [RESTING] * len(swept), [ZERO] * len(swept)
+    for i in range(len(swept) - 1, -1, -1):
+        (columns, *_), _, (first, second, third, (_, _, _, n01, n02, n12)), _, (m00, m11, m22) = swept[i]
+        (p0, p1, p2, p3, p4, p5), (r0, r1, r2), parent = forces[i], row[i], parents[i]
+        (x0, x1, x2, x3, x4, x5, *_), (y0, y1, y2, y3, y4, y5, *_), (z0, z1, z2, z3, z4, z5, *_) = columns
+        r0 += x0 * p0 + x1 * p1 + x2 * p2 + x3 * p3 + x4 * p4 + x5 * p5
+        r1 += y0 * p0 + y1 * p1 + y2 * p2 + y3 * p3 + y4 * p4 + y5 * p5 - n01 * r0
+        r2 += z0 * p0 + z1 * p1 + z2 * p2 + z3 * p3 + z4 * p4 + z5 * p5 - n02 * r0 - n12 * r1
+        found[i] = r0 / m00, r1 / m11, r2 / m22
+        if parent >= 0:
+            parts = zip(forces[i], first, second, third, strict=True)
+            p0, p1, p2, p3, p4, p5 = (p - a * r0 - b * r1 - c * r2 for p, a, b, c in parts)
+            if i in heads:
+                p0, p1, p2 = cross(heads[i], (p3, p4, p5))
+            q0, q1, q2, q3, q4, q5 = forces[parent]
+            forces[parent] = p0 + q0, p1 + q1, p2 + q2, p3 + q3, p4 + q4, p5 + q5
     return found
 
 
@@ -395,7 +381,10 @@ def begun(state: State, anchor: Anchor | None, known: Number) -> Run:
 def advanced(system: System, run: Run, still: float) -> tuple[Run, Number]:
     """Return a run after one step, and whether it has come to its end; `still` see `polished`."""
     do, (now, kept, best, best_kept, least, damping, uphill, anchor, known) = system.skeleton.do, run
-    move, fall = newton_step(system, now, kept, damping, anchor)
+    move, fall, taken = newton_step(system, now, kept, damping, anchor)
+    # Off the valley, equations that are not those of a minimum say nothing about it.
+    lost = (uphill > 0.0) & (taken > damping)
+    damping = do.where(lost, damping, taken)
     size = longest(do, move)
     share = do.least(1.0, LONGEST / do.most(size, 1e-30))
     half = 0.5 * share
@@ -420,7 +409,7 @@ def advanced(system: System, run: Run, still: float) -> tuple[Run, Number]:
     little = better & (gain < (LITTLE if still == STILL else HARDLY) * least) & (least > SAME**2)
     # An anchor makes the valley narrow and curved: the next step regains what it costs to leave it.
     # ">" between booleans: the first and not the second.
-    going = ((uphill < (0 if anchor is None or is_alone else UPHILL)) & (size < LONGEST)) > better
+    going = ((uphill < (0 if anchor is None or is_alone else UPHILL)) & (size < LONGEST)) > (better | lost)
     least = do.where(better, cost, least)
     best, best_kept = do.choose(better, (there, there_kept), (best, best_kept))
     now, kept = do.choose(going, (there, there_kept), (best, best_kept))

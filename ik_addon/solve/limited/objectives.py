@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import atan2, cos, inf, pi, sin, sqrt
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
 
 from ..maths.numbers import Number
-from ..maths.sweep import Form, Six, add_place
+from ..maths.sweep import RESTING, Form, Six, add_place
 from ..maths.turns import Quaternion, rotate
 from ..maths.vectors import ZERO, Vector, cross, dot, minus, norm, over, plus, reject, times, unit
 from ..problem import Floats, path_of
@@ -55,11 +56,11 @@ def couplings_of(skeleton: Skeleton, pose: Pose, pulls: Pulls) -> list[Nine]:
         p, q, r = x * u, y * v, z * w
         new = u, v, w, q + r, -x * v, -x * w, -y * u, p + r, -y * w, -z * u, -z * v, p + q
         there = sums[bone]
-        sums[bone] = new if there is None else _plus(there, new)
+        sums[bone] = new if there is None else tuple(map(add, there, new))
     for bone, (x, y, z) in pulls.torques:
         x, y, z = x / 2.0, y / 2.0, z / 2.0
         new, there = (0.0, 0.0, 0.0, 0.0, -z, y, z, 0.0, -x, -y, x, 0.0), sums[bone]
-        sums[bone] = new if there is None else _plus(there, new)
+        sums[bone] = new if there is None else tuple(map(add, there, new))
     found: list[Nine] = [NONE] * len(sums)
     for i in range(len(sums) - 1, -1, -1):
         own, parent = sums[i], skeleton.parents[i]
@@ -72,20 +73,30 @@ def couplings_of(skeleton: Skeleton, pose: Pose, pulls: Pulls) -> list[Nine]:
             if skeleton.free[i]:
                 own = u, v, w, q + r, -x * v, -x * w, -y * u, p + r, -y * w, -z * u, -z * v, p + q
             there = sums[parent]
-            sums[parent] = own if there is None else _plus(there, own)
+            sums[parent] = own if there is None else tuple(map(add, there, own))
     return found
 
 
-def _plus(one: Nine, other: Nine) -> Nine:
-    a, b, c, d, e, f, g, h, i, j, k, m = one
-    n, o, p, q, r, s, t, u, v, w, x, y = other
-    return a + n, b + o, c + p, d + q, e + r, f + s, g + t, h + u, i + v, j + w, k + x, m + y
-
-
-def moment_of(coupling: Nine) -> Vector:
-    """Return the moment of the forces that a joint carries about its head, which their coupling tells."""
-    _, b, c, d, _, f, g, h, _ = coupling
-    return h - f, c - g, d - b
+def moments_of(skeleton: Skeleton, pose: Pose, pulls: Pulls) -> list[Vector]:
+    """Return the moments of the forces on all that each joint carries about its head."""
+    sums: list[Six] = [RESTING] * len(skeleton.parents)
+    for bone, (x, y, z), (u, v, w) in pulls.points:
+        a, b, c, d, e, f = sums[bone]
+        sums[bone] = a + u, b + v, c + w, d + y * w - z * v, e + z * u - x * w, f + x * v - y * u
+    for bone, (x, y, z) in pulls.torques:
+        a, b, c, d, e, f = sums[bone]
+        sums[bone] = a, b, c, d + x, e + y, f + z
+    found: list[Vector] = [ZERO] * len(sums)
+    for i in range(len(sums) - 1, -1, -1):
+        (u, v, w, d, e, f), (x, y, z), parent = sums[i], pose.points[i], skeleton.parents[i]
+        x, y, z = y * w - z * v, z * u - x * w, x * v - y * u
+        found[i] = d - x, e - y, f - z
+        if parent >= 0:
+            if skeleton.free[i]:
+                d, e, f = x, y, z
+            a, b, c, x, y, z = sums[parent]
+            sums[parent] = a + u, b + v, c + w, d + x, e + y, f + z
+    return found
 
 
 class Place(NamedTuple):
@@ -267,10 +278,10 @@ class Pole(NamedTuple):
         The branch should go round its line, not come nearer to its side by coming nearer to the line.
         """
         lies = self._lying(pose)
-        couplings = couplings_of(skeleton, pose, Pulls(self._weights(pose, lies, times(lies.round, self.factor)), []))
+        moments = moments_of(skeleton, pose, Pulls(self._weights(pose, lies, times(lies.round, self.factor)), []))
         found: Rows = []
         for joint in self.path:
-            x, y, z = moment_of(couplings[joint])
+            x, y, z = moments[joint]
             u, v, w = skeleton.joints[joint].scale
             a, b, c, d, e, f, g, h, i = pose.axes[joint]
             found.append((((a * x + d * y + g * z) * u, (b * x + e * y + h * z) * v, (c * x + f * y + i * z) * w),))
@@ -441,5 +452,5 @@ class System(NamedTuple):
     def lighter(self, share: float) -> System:
         """Return the same with the squares of orientations and poles weighed by a share."""
         factor = sqrt(share)
-        places, others = self.places.objectives, [each for each in self.objectives if not isinstance(each, Place)]
-        return self._replace(objectives=[*places, *(each._replace(factor=each.factor * factor) for each in others)])
+        parts = [(each, 1.0 if isinstance(each, Place) else factor) for each in self.objectives]
+        return self._replace(objectives=[each._replace(factor=each.factor * own) for each, own in parts])

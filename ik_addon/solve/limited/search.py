@@ -22,7 +22,7 @@ each other if it bends to one side, as far as it can at each joint, as long as i
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
 from math import acos, asin, atan2, copysign, cos, hypot, inf, pi, sin, sqrt
@@ -95,6 +95,8 @@ HAIR = 1e-5
 
 Found = tuple[Angles, float, int]
 """Joint angles, the residual, and the number of steps taken: of places alone after Newton's method."""
+Stage = tuple[float, float, float]
+"""See `_STAGES`."""
 Searching = Generator[list["Ask"], list[Found], Nested]
 """A search: it asks for descents and runs of Newton's method, and goes on with what they found."""
 
@@ -140,6 +142,8 @@ class Search:
     """Maximum number of steps of a descent."""
     only_places: bool
     """Whether there are no orientations and no poles."""
+    ends: dict[int, State] = field(default_factory=dict)
+    """Where descents of one body to all its goals have ended, by the identity of the joint angles."""
 
     def alone(self, searching: Searching) -> tuple[Angles, int]:
         """Run a search of this body; return the joint angles and the steps that it took."""
@@ -161,12 +165,18 @@ class Search:
         run = descent.begun(State.of(system, ask.angles))
         most = 0 if run.best.error <= EXACT else ask.most
         run, steps = finished(system, run, partial(descent.advanced, pull=ask.pull), most)
+        if system is self.system:
+            self.ends[id(run.best.angles)] = run.best
         return run.best.angles, run.best.error, steps
+
+    def state(self, angles: Angles) -> State:
+        """Return the body in a pose."""
+        return self.ends.get(id(angles)) or State.of(self.system, angles)
 
     def system_for(self, ask: Ask) -> System:
         """Return the body and the goals that count."""
         system = self.system if ask.is_whole else self.system.places
-        if ask.light != 1.0 and not self.only_places:
+        if ask.light != 1.0 and not system.only_places:
             system = system.lighter(ask.light)
         return system._replace(skeleton=straightened(system.skeleton)) if ask.is_straight else system
 
@@ -211,7 +221,7 @@ class Search:
             stages = _STAGES[len(objectives) == 1 or isinstance(objectives[-1], Orientation) :]
             angles, more = yield from self._settled(angles, error, stages)
             steps += more
-        elif not self.only_places and State.of(self.system, angles).error > ARRIVED:
+        elif not self.only_places and self.state(angles).error > ARRIVED:
             return (yield from self._met(angles, steps))
         return angles, steps
 
@@ -256,11 +266,13 @@ class Search:
             for _ in range(_PASSES):
                 angles = passes.outward(angles, passes.inward(angles))
         error = State.of(self.system.places, angles).error
-        if self.body.is_serial and error > self.lacks[0] + _CERTAIN:
+        is_straight = self.body.is_serial and error <= self.lacks[0] + _CERTAIN
+        if self.body.is_serial and not is_straight:
             [(angles, error, steps)] = yield [Ask(angles, _POLISH, is_whole=False)]
             if not self._is_best(angles, error):
                 return None
-        angles, more = yield from self._settled(angles, error, _STAGES[-1:])
+        # A straight chain shows no side.
+        angles, more = yield from self._settled(angles, error, _STAGES[-1:], is_whole=not is_straight)
         return angles, steps + more
 
     def straight(self) -> Angles | None:
@@ -356,7 +368,7 @@ class Search:
         best = [found[i] for i in sorted(sorted(range(len(found)), key=lambda i: found[i][1])[:kept])]
         asks = [Ask(pose, most, still=still, is_whole=False, known=known) for pose, error, _ in best if error > ARRIVED]
         more = iter((yield asks))
-        best = [_further(each, next(more)) if each[1] > ARRIVED else each for each in best]
+        best = [(*(new := next(more))[:2], own[2] + new[2]) if own[1] > ARRIVED else own for own in best]
         return best, max(used for _, _, used in best)
 
     def _taken(self, tried: list[Found], steps: int) -> tuple[Angles, float, int, bool]:
@@ -377,13 +389,13 @@ class Search:
         poses = table(self.body, number, count)
         return (yield [self._ask(angles, _LONGER, _PULL, is_whole=False) for angles in poses])
 
-    def _settled(self, angles: Angles, size: float, stages: Sequence[tuple[float, float, float]]) -> Searching:
+    def _settled(self, angles: Angles, size: float, stages: Sequence[Stage], *, is_whole: bool = True) -> Searching:
         """Decide what places leave open, by poles and orientations, then by the FK pose; weights are times `size`."""
         steps = 0
         for share, last, still in stages:
             light = share * size
             anchor = Anchor(self.fk, light if self.only_places else last * light)
-            ask = Ask(angles, _SETTLE, still=still, anchor=anchor, light=light, is_straight=True)
+            ask = Ask(angles, _SETTLE, None, still, anchor, is_whole, light, is_straight=True)
             [(angles, _, more)] = yield [ask]
             steps += more
         return angles, steps
@@ -391,10 +403,6 @@ class Search:
     def _ask(self, start: Angles, most: int, pull: float = PULL, *, is_whole: bool = True) -> Ask:
         """Return what asks for a descent."""
         return Ask(start, min(most, self.iterations), pull, is_whole=is_whole)
-
-
-def _further(before: Found, after: Found) -> Found:
-    return after[0], after[1], before[2] + after[2]
 
 
 def straightened(skeleton: Skeleton) -> Skeleton:
@@ -657,7 +665,7 @@ class Alone:
             return State.of(system, straight), 0
         near = guess.bent(ways[0], pole)
         angles, steps = search.alone(search.first(start or near) if is_first_attempt else search.best(near, start))
-        return State.of(system, angles), steps + passes
+        return search.state(angles), steps + passes
 
 
 def solve_alone(

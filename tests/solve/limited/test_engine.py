@@ -11,7 +11,7 @@ from benchmarks.cases import CHAINS, Rig, chain, degrees, random_ranges, tree_y
 from ik_addon.solve import solve
 from ik_addon.solve.limited.descent import State
 from ik_addon.solve.limited.newton import Anchor, newton_step, polished, slopes_of, twists_of
-from ik_addon.solve.limited.objectives import SIDE, TURN, Orientation, Place, Pole, System, masses_of
+from ik_addon.solve.limited.objectives import SIDE, TURN, Orientation, Place, Pole, System, masses_of, moments_of
 from ik_addon.solve.limited.search import bounds
 from ik_addon.solve.limited.skeleton import Body, allowed_angles, posed, rows_of
 from ik_addon.solve.limited.starts import Passes
@@ -133,7 +133,8 @@ def test_derivatives_match_finite_differences(name: str) -> None:
         system = system_of(body, **goals_of(body, rng, "pole"), turn=turn)
         state = State.of(system, rows_of(own))
         shrinks = dense(system, system.rows(state.pose))
-        slopes: Floats = np.array(slopes_of(system, state.pose, state.residual)).T
+        pulls = system.pulls(state.pose, state.residual)
+        slopes: Floats = np.array(slopes_of(state.pose, moments_of(system.skeleton, state.pose, pulls))).T
         for i in range(len(body.parents)):
             for k in range(3):
                 move = np.zeros_like(own)
@@ -179,7 +180,7 @@ def test_newtons_steps_follow_the_curvature_of_the_cost(wishes: str, free: tuple
             continue
         # An anchor without weight: it only keeps pivots from being raised.
         state = State.of(system, rows_of(own))
-        found, fall = newton_step(system, state, state.residual, damping, Anchor(rows_of(own), 0.0))
+        found, fall, _ = newton_step(system, state, state.residual, damping, Anchor(rows_of(own), 0.0))
         whole = curve + damping * np.eye(len(curve))
         wanted = np.linalg.solve(whole, -slope) if "pole" in wishes else upwards(curve, -slope, damping)
         np.testing.assert_allclose(np.array(found).ravel(), wanted, atol=2e-4 * np.abs(wanted).max())
