@@ -13,19 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import sqrt
-from typing import NamedTuple
 
 import numpy as np
 
-from ..limited.newton import Room, equation_of
-from ..limited.objectives import Pulls, couplings_of, moved
-from ..limited.skeleton import Nine
-from ..maths import sweep
 from ..maths.cones import joint_rotation, swing_twist
-from ..maths.numbers import MANY, Nested
-from ..maths.products import applied, back_applied, back_times, lengths_of, times, times_back
+from ..maths.products import applied, back_applied, lengths_of, times, times_back
 from ..maths.rotations import (
     about_vectors,
     cross,
@@ -38,231 +31,10 @@ from ..maths.rotations import (
     rotate,
     vectors_of,
 )
-from ..maths.sweep import NOTHING, Column, Form, Joint, Six
-from ..maths.vectors import Vector
 from ..problem import Floats
+from .equations import Cost, Equations
 from .problem import STRENGTH, Body, Grab, Pin, PosedBody, check_shape
-from .tree import FREE, HELD_BACK, YIELD, Bound, Ends, Posed, Pull, Tree, joints_between, pull_of, ranges_of
-
-STIFFER = ((0.0, 0.05), (0.03, 0.2), (0.1, 0.3), (0.3, 0.9), (1.0, 0.2))
-"""Pairs to try in turn; the first that suffices is used, and the last always does. First: the share to add of the
-stiffness that is sure to keep every joint from turning over by itself. Second: the least stiffness (pivot) that a joint
-may then have, as a fraction of its stiffness without forces."""
-EYE = np.eye(3)
-UNIT = EYE.tolist()
-ABOUT_Z = 0.0, 1.0
-
-
-class Step(NamedTuple):
-    """A step that limits allow, in units in which all joints have the same weight."""
-
-    turns: Floats
-    """(3, m) change of each joint's angles: of its swing about X and about Z, as of `Pose.axes`, and of its twist."""
-    offset: Vector
-    """By which the root moves."""
-    forces: Floats
-    """(places + orientations, 3) that hold the ends after the step."""
-    pushed: list[tuple[int, float, float]]
-    """Joints at limits, and the forces that still push them on: the twist, then the swing out of its cone."""
-    stiffer: int
-    """Index of the pair in `STIFFER` that was used."""
-
-
-class Cost(NamedTuple):
-    """Derivatives of the cost of m joints and of the root's offset, without the ends, in units of equal weight."""
-
-    slope: Floats
-    """(m, 3) first derivative for each joint's angles."""
-    second: Floats
-    """(m, 3, 3) second derivative, without that of the angles' axes."""
-    offset: Floats
-    """(3,) first derivative for the offset; the second is 1."""
-
-
-@dataclass(frozen=True)
-class Equations:
-    """Linear equations for a step of m joints.
-
-    A joint has three unknowns: its twist, its swing out of a cone that holds it or else about Z, and its swing along
-    the rim of that cone or else about X.
-    """
-
-    tree: Tree
-    posed: Posed
-    units: Floats
-    """(m,) of steps of joints."""
-    slide: float
-    """The unit of the root's offset."""
-    cost: Cost
-    """Without that of the ends."""
-    gaps: Floats
-    """(places + orientations, 3) vectors to the places of the ends and rotation vectors to their orientations."""
-    pull: Pull
-    """How the ends are held."""
-    forces: Floats
-    """(places + orientations, 3) that act on the ends before the step."""
-
-    @cached_property
-    def places(self) -> list[Vector]:
-        """Positions of the ends with a place, as those of the skeleton."""
-        tree = self.tree
-        found: list[Vector] = ((self.posed.ends[tree.ends.places] - tree.origin) / tree.size).tolist()
-        return found
-
-    @property
-    def _offset(self) -> Joint:
-        """The offset of the root, as a joint above it."""
-        way = self.slide * self.tree.has_root
-        columns = [[0.0] * (3 + axis) + [way] + [0.0] * (5 - axis) for axis in range(3)]
-        return Joint(columns, UNIT, (-self.cost.offset).tolist())
-
-    def solved(self, bounds: Sequence[Bound], stiffer: int) -> Step:
-        """Return the step that solves the equations.
-
-        Args:
-            bounds: limits that fix parts of the step.
-            stiffer: index of the pair in `STIFFER` to try first.
-        """
-        tree, fixed = self.tree, [i for i, bound in enumerate(bounds) if bound != FREE]
-        normals, curvatures = np.tile(ABOUT_Z, (len(bounds), 1)), np.array([bound.curvature for bound in bounds])
-        is_open, ways = ~tree.locked[::-1].T, np.zeros((len(bounds), 3))
-        shifts: list[Column | None] = [None] * len(bounds)
-        for i in fixed:
-            (_, z, x), (normal, depth, _, sign, way) = is_open[i], bounds[i]
-            is_open[i, 0] &= not sign
-            ways[i, :2] = way / self.units[i], 2.0 * depth / self.units[i]
-            if normal is not None:
-                normals[i], is_open[i, 1:] = normal, (False, x and z)
-        columns, own, slopes = self._equations(normals, curvatures)
-        right = slopes * is_open
-        for i in fixed:
-            matrix = _whole(columns[i], own[i])
-            right[i] -= is_open[i] * (matrix @ ways[i])
-            shifts[i] = (ways[i] @ columns[i]).tolist() if ways[i].any() else None
-        closed, closed_own = columns * is_open[:, :, None], np.where(is_open[:, :, None] & is_open[:, None], own, EYE)
-        laid, rest, sums = closed.tolist(), (right.tolist(), shifts), None
-        parents = [-1, *(above + 1 for above in tree.skeleton.parents)]
-        while True:
-            share, least = STIFFER[stiffer]
-            stiff = closed_own
-            if share:
-                sums = self._sums(closed, closed_own) if sums is None else sums
-                stiff = stiff + np.maximum(share * sums, 0.0)[:, :, None] * EYE
-            joints = [self._offset, *map(Joint, laid, stiff.tolist(), *rest)]
-            swept = sweep.eliminated(parents, joints, self._forms, least)
-            if swept is not None:
-                break
-            stiffer += 1
-        (offset, *found), twists = sweep.substituted(parents, swept)
-        ways += np.array(found).reshape(-1, 3)
-        pushes = []
-        for i in fixed:
-            joint = Joint(columns[i].tolist(), _whole(columns[i], own[i]).tolist(), slopes[i].tolist())
-            above = twists[parents[i + 1]]
-            twist, out, _ = sweep.pushed(joint, swept[i + 1].carried, above, twists[i + 1], ways[i].tolist())
-            pushes.append((i, twist, out))
-        (about, across, along), (p, q) = ways.T, normals.T
-        turns = np.stack([q * along + p * across, q * across - p * along, about])
-        return Step(turns, offset, self._forces(twists), pushes, stiffer)
-
-    def _equations(self, normals: Floats, curvatures: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return columns (m, 3, 9), see `sweep.Joint`, second derivatives (m, 3, 3) and slopes down (m, 3) of joints.
-
-        Args:
-            normals: (m, 2) out of the cones that hold joints.
-            curvatures: (m,) of these cones.
-        """
-        pose, unit, (p, q), is_held = self.posed.pose, self.units, normals.T, (normals != ABOUT_Z).any()
-
-        def turned(vectors: Floats) -> Floats:
-            """Return vectors (..., 3, m) with the part about Z, then that about X, turned to the normals."""
-            if not is_held:
-                return vectors
-            x, z, twist = (vectors[..., axis, :] for axis in range(3))
-            return np.stack([q * x - p * z, p * x + q * z, twist], axis=-2)
-
-        axes = np.array(pose.axes).reshape(-1, 3, 3).transpose(1, 2, 0) * unit
-        couplings: Floats = np.array(self._couplings).reshape(-1, 9).T
-        # The whole cost bends with the axes of the joints.
-        moments = couplings[[7, 2, 3]] - couplings[[5, 6, 1]]
-        bends = (self.cost.slope.T - (axes * moments[:, None]).sum(axis=0)) * unit
-        *turning, slope, bend, angles = turned(np.array([*axes, self.cost.slope.T, bends, self.posed.angles]))
-        room = Room((1.0, 0.0), np.maximum(-bend[1], 0.0) * curvatures / 2.0, (True, True, True))
-        turns: Nested = np.concatenate(turning), np.array(pose.points).reshape(-1, 3).T
-        columns, parts, right, *_ = equation_of(MANY, (*turns, couplings), room, angles, (slope, bend), 0.0)
-        own = turned(turned(self.cost.second.transpose(1, 2, 0)).swapaxes(0, 1))[::-1, ::-1]
-        for row, line in zip(own, parts, strict=True):
-            for place, part in zip(row, line, strict=True):
-                place += part
-        return np.array(columns).transpose(2, 0, 1), own.transpose(2, 0, 1), np.array(right).T
-
-    @cached_property
-    def _couplings(self) -> list[Nine]:
-        """How forces at the ends couple each joint with rotations above it."""
-        ends, carriers = self.tree.ends, self.tree.carriers.tolist()
-        forces, count = list(map(tuple, self.forces.tolist())), len(self.places)
-        pulls = Pulls([], [])
-        for end, place, force in zip(ends.places.tolist(), self.places, forces, strict=False):
-            if carriers[end] >= 0:
-                pulls.points.append((carriers[end], place, force))
-        for end, torque in zip(ends.orientations.tolist(), forces[count:], strict=True):
-            if carriers[end] >= 0:
-                pulls.torques.append((carriers[end], torque))
-        return couplings_of(self.tree.skeleton, self.posed.pose, pulls)
-
-    @cached_property
-    def _forms(self) -> list[Form | None]:
-        """The cost of ends as forms of the offset and of the joints that carry them; None for those without ends."""
-        found: list[Form | None] = [None] * (1 + len(self.units))
-        gaps, (yields, thrusts) = self.gaps, self.pull
-        carriers = self.tree.carriers[self.tree.ends.wanted].tolist()
-        for i, (joint, gap, stiffness) in enumerate(zip(carriers, gaps.tolist(), (1.0 / yields).tolist(), strict=True)):
-            if joint < 0:
-                continue
-            form = found[joint + 1] = found[joint + 1] or NOTHING[:]
-            place = self.places[i] if i < len(self.places) else None
-            if place is None:
-                sweep.add_orientation(form, gap, stiffness)
-            else:
-                sweep.add_place(form, place, gap, stiffness)
-            if i in thrusts:
-                direction, most = thrusts[i]
-                sweep.add_thrust(form, place, gap, direction, stiffness, most)
-        return found
-
-    def _forces(self, twists: list[Six]) -> Floats:
-        """Return the forces (p + o, 3) that hold the ends after a step."""
-        gaps, (yields, thrusts) = self.gaps, self.pull
-        done = np.zeros_like(gaps)
-        for end, joint in enumerate(self.tree.carriers[self.tree.ends.wanted].tolist()):
-            if joint >= 0:
-                twist = twists[joint + 1]
-                done[end] = moved(twist, self.places[end]) if end < len(self.places) else twist[:3]
-        forces = (gaps - done) / yields[:, None]
-        for end, (direction, most) in thrusts.items():
-            along = np.array(direction)
-            forces[end] += (most - along @ forces[end]) * along
-        return np.asarray(forces)
-
-    def _sums(self, columns: Floats, own: Floats) -> Floats:
-        """Return the stiffness (m, 3) to add to each unknown so that no joint turns over, whatever the others do.
-
-        It makes every row of the second derivatives diagonally dominant.
-        """
-        upper, lower = self.tree.pairs
-        blocks = np.abs(times_back(columns[upper, :, :3], columns[lower, :, 6:]))
-        found = _whole(columns, own)
-        diagonal = found[:, range(3), range(3)]
-        sums = np.abs(found).sum(axis=2) - diagonal - np.abs(diagonal) + 1.0
-        of = np.concatenate([np.arange(len(sums)), upper, lower])
-        every = np.concatenate([sums, blocks.sum(axis=2), blocks.sum(axis=1)])
-        return np.stack([np.bincount(of, each) for each in every.T], axis=1)
-
-
-def _whole(columns: Floats, own: Floats) -> Floats:
-    """Return the second derivatives (..., 3, 3) of joints, with the coupling in their columns (..., 3, 9)."""
-    found = np.triu(own + times_back(columns[..., :3], columns[..., 6:]))
-    return found + np.triu(found, 1).swapaxes(-1, -2)
+from .tree import EYE, FREE, HELD_BACK, YIELD, Bound, Ends, Posed, Pull, Tree, joints_between, pull_of, ranges_of
 
 
 def released(bound: Bound, twist: float, out: float) -> Bound:
@@ -367,12 +139,12 @@ class Poser:
         self._begin = tree.posed(*tree.split(tree.turns), np.zeros(3))
         carriers = tree.carriers[self.ends.orientations]
         self._is_carried = carriers >= 0
-        self._still = self._begin.ends, self._begin.frames(carriers.tolist())
+        self._still = self._begin.ends, self._begin.frames[carriers]
         self._costs = self._costs_of()
         self._limbs = [self._limb(grab) for grab in grabs if grab.target is not None]
         self._back, self._bent_by = inverse(tree.turns), np.zeros((3, len(joints)))
         if body.bends is not None:
-            bends = back_applied(self._begin.frames(range(len(joints))), np.asarray(body.bends, np.float64)[joints])
+            bends = back_applied(self._begin.frames[:-1], np.asarray(body.bends, np.float64)[joints])
             self._bent_by = rotate(tree.turns, bends.T)
         hardening = np.zeros(len(body.parents)) if body.hardening is None else np.asarray(body.hardening, np.float64)
         self._hardening = hardening[tree.bones]
@@ -518,8 +290,8 @@ class Poser:
         if pins_alone:
             gaps = np.where(ends.hard[:, None], gaps, 0.0)
             pull = Pull(np.where(ends.hard, YIELD, LOOSE), {})
-            cost = Cost(0.0 * cost.slope, cost.second, 0.0 * cost.offset)
-        equations = Equations(tree, posed, *units, cost, gaps, pull, state.forces)
+            cost = cost._replace(slope=0.0 * cost.slope)
+        equations = Equations.of(tree, posed, *units, cost, gaps, pull, state.forces)
         now, stiffer = posed.angles, max(0, state.stiffer - 1)
         bounds = state.bounds[:]
         for i in [i for i, bound in enumerate(bounds) if bound != FREE]:
@@ -527,9 +299,8 @@ class Poser:
         for _ in range(ROUNDS):
             step = equations.solved(bounds, stiffer)
             stiffer = step.stiffer
-            whole = np.array([*step.turns.T, step.offset])
-            share = _share(whole, state)
-            turning, moving = share * whole[:-1].T * state.units, share * whole[-1] * state.slide
+            share = _share(step.whole, state)
+            turning, moving = share * step.whole[1:].T * state.units, share * step.whole[0] * state.slide
             largest = max(float(np.abs(turning).max()), float(np.abs(moving).max()))
             if largest > FARTHEST:
                 turning, moving, largest = turning * (FARTHEST / largest), moving * (FARTHEST / largest), FARTHEST
@@ -556,24 +327,23 @@ class Poser:
         if not tree.is_limited.all():
             turns = multiply(begin, joint_rotation(allowed[:2], allowed[2]))
             begin = np.where(tree.is_limited, begin, turns / np.sqrt((turns * turns).sum(axis=0)))
-        return _State(begin, angles, offset, step.forces, before, whole, share, stiffer, near, *units), largest
+        return _State(begin, angles, offset, step.forces, before, step.whole, share, stiffer, near, *units), largest
 
     def _cost(self, state: _State, posed: Posed) -> Cost:
         """Return how the cost of the joints and of the root's offset depends on them, at a state."""
-        turns = self.tree.joined(state.begin, state.angles)
-        resisting, second = resistance(vectors_of(multiply(turns, self._back)), self._hardening)
-        # In the axes of joints at rest.
-        axes, slope = back_times(posed.rests, np.array(posed.pose.axes).reshape(-1, 3, 3)), resisting.T
+        resisting, second = resistance(vectors_of(multiply(posed.turns, self._back)), self._hardening)
+        axes, slope = posed.own, resisting.T
         stiff, stiffness = axes, self.tree.stiffness
         if stiffness is not None:
-            slope, stiff = applied(stiffness, applied(stiffness, slope)), times(stiffness, axes)
-        second = back_times(stiff, times(second, stiff))
+            slope, stiff = applied(stiffness, applied(stiffness, slope)), stiffness @ axes
+        second = stiff.swapaxes(1, 2) @ second @ stiff
         # Its swing turns the axis of a joint's twist.
         turned = cross(axes[:, :, :2].transpose(1, 0, 2), axes[:, :, 2:].transpose(1, 0, 2))
         turning = 0.5 * dot(slope.T[:, :, None], turned)
         second[:, :2, 2] += turning
         second[:, 2, :2] += turning
-        return Cost(back_applied(axes, slope) / state.units[:, None], second, state.offset / state.slide)
+        slopes = np.concatenate([state.offset[None] / state.slide, back_applied(axes, slope) / state.units[:, None]])
+        return Cost(slopes, np.concatenate([EYE[None], second]))
 
     def _goals(self, ways: Floats, spins: Floats) -> tuple[Floats, Floats]:
         """Return the places (ends, 3) of ends moved by `ways`, and orientations (o, 3, 3) of joints turned by `spins`.
@@ -585,7 +355,7 @@ class Poser:
 
     def _left(self, posed: Posed, frames: Floats) -> Floats:
         """Return the rotation vectors (orientations, 3) by which joints still have to turn to reach `frames`."""
-        now = posed.frames(self.tree.carriers[self.ends.orientations].tolist())
+        now = posed.frames[self.tree.carriers[self.ends.orientations]]
         left: Floats = vectors_of(quaternions(times_back(frames, now).transpose(1, 2, 0))).T
         return left * self._is_carried[:, None]
 
@@ -620,7 +390,7 @@ class _State:
     bounds: list[Bound]
     """The limits that held in the last step."""
     step: Floats
-    """(m + 1, 3) the last step, of the joints and the root's offset, in units of equal weight; zero: there was none."""
+    """(m + 1, 3) the last step, see `Step.whole`; zero: there was none."""
     share: float
     """The share of the last step that was taken."""
     stiffer: int
