@@ -261,7 +261,6 @@ class _Equations(NamedTuple):
         Return None if `least` is None and the whole matrix is not positive.
         """
         swept = eliminated(self.parents, self.joints, self.forms, least, damping, self.heads)
-        assert swept is not None
         plain, _ = substituted(self.parents, swept, self.heads)
         if not rows:
             return plain
