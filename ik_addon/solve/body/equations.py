@@ -78,7 +78,7 @@ class Equations:
             forces: (places + orientations, 3) that act on the ends before the step.
         """
         ends, held, joints, (places, _, blocks, above) = tree.ends, tree.held, len(units), tree.unknowns
-        points, count = (posed.ends[ends.places] - tree.origin) / tree.size, len(ends.places)
+        points, count = posed.ends[ends.places], len(ends.places)
         axes, (springs, wanted) = posed.axes.swapaxes(1, 2) * units[:, None, None], _springs(gaps, pull)
         heads, points, pulls = np.split(
             _crossing(np.concatenate([posed.heads[:-1], points, forces])), [joints, -len(gaps)]

@@ -22,7 +22,6 @@ from ..maths.products import applied, back_applied, lengths_of, times, times_bac
 from ..maths.rotations import (
     about_vectors,
     cross,
-    dot,
     inverse,
     matrices,
     multiply,
@@ -46,8 +45,8 @@ def released(bound: Bound, twist: float, out: float) -> Bound:
     return bound
 
 
-def resistance(vectors: Floats, hardening: Floats) -> tuple[Floats, Floats]:
-    """Return the derivatives of the cost of joints turned by rotation vectors (3, m).
+def resistance(turns: Floats, hardening: Floats) -> tuple[Floats, Floats]:
+    """Return the derivatives of the cost of joints by rotation vectors, at rotations (4, m).
 
     A joint turned by an angle a costs a^2 / 2 + h a^4 / 4, where h is its hardening (m,): the farther it is turned, the
     less it gives, so that its neighbors take over.
@@ -55,14 +54,14 @@ def resistance(vectors: Floats, hardening: Floats) -> tuple[Floats, Floats]:
     Returns:
         The first derivative of the cost (3, m), and the second (m, 3, 3).
     """
-    angle = norm(vectors)
-    small = angle < 2e-3
-    half = 0.5 * np.where(small, 1.0, angle)
+    sine = np.maximum(norm(turns[1:]), 1e-150)
+    half = np.arctan2(sine, np.abs(turns[0]))
+    size = half / sine
+    vectors, square = turns[1:] * np.copysign(2.0 * size, turns[0]), 4.0 * half * half
     # Across the axis of the rotation the cost grows more slowly than along it.
-    across = np.where(small, 1.0, half / np.tan(half))
-    stretch = 1.0 + hardening * angle * angle
-    along = np.where(small, 0.0, (1.0 - across) / (4.0 * half * half)) * stretch + 2.0 * hardening
-    second = along * vectors[:, None] * vectors[None] + across * stretch * np.eye(3)[:, :, None]
+    across, stretch = size * np.abs(turns[0]), 1.0 + hardening * square
+    along = (1.0 - across) / square * stretch + 2.0 * hardening
+    second = along * vectors[:, None] * vectors + across * stretch * EYE[:, :, None]
     return vectors * stretch, second.transpose(2, 0, 1)
 
 
@@ -136,7 +135,7 @@ class Poser:
         joints = joints_between(body, self.ends, (ranges == 0.0).all(axis=1))
         self.tree = tree = Tree.of(body, joints, self.ends)
         self.size = tree.size
-        self._begin = tree.posed(*tree.split(tree.turns), np.zeros(3))
+        self._begin = tree.posed(tree.turns, tree.angles_of(tree.turns), np.zeros(3))
         carriers = tree.carriers[self.ends.orientations]
         self._is_carried = carriers >= 0
         self._still = self._begin.ends, self._begin.frames[carriers]
@@ -208,31 +207,32 @@ class Poser:
         wanted = np.array(targets, np.float64).reshape(-1, 3)
         if len(wanted) != len(ends.placed_grabs) or not np.isfinite(wanted).all():
             raise ValueError(f"targets must be {len(ends.placed_grabs)} finite points, not {targets}")
-        ways, spins = np.zeros_like(begin.ends), np.zeros((3, len(ends.orientations)))
+        places, spins = begin.ends.copy(), np.zeros((3, len(ends.orientations)))
         dragged = ends.pinned + np.array(ends.placed_grabs, dtype=np.int64)
-        ways[dragged] = wanted - begin.ends[dragged]
+        places[dragged] = (wanted - self.tree.origin) / self.size
+        ways = places - begin.ends
         for i, rotation in zip(ends.turned_grabs, rotations, strict=True):
             end = ends.pinned + i
             now = np.asarray(self.body.frames[ends.points[end][0]], np.float64)
             turn = quaternions(times_back(np.asarray(rotation, np.float64), now))
             spins[:, ends.orientations == end] = vectors_of(turn)[:, None]
-        far = max(float(lengths_of(ways).max(initial=0.0)) / self.size, float(norm(spins).max(initial=0.0)) / np.pi)
+        far = max(float(lengths_of(ways).max(initial=0.0)), float(norm(spins).max(initial=0.0)) / np.pi)
         steps = min(max(1, int(np.ceil(far / LARGEST_WAY))), PASSES // 2)
         weights = self._weights(wanted)
         state = self._at_rest(self._bent(min(1.0, far / LARGEST_WAY)), np.zeros(3), weights)
         passes, largest = 0, np.inf
         while passes < PASSES and len(self.tree.bones):
             passes += 1
-            share = min(1.0, passes / steps)
-            goals = self._goals(share * ways, share * spins)
+            if passes <= steps:
+                goals = self._goals(passes / steps * ways, passes / steps * spins)
             before = largest
             state, largest = self._pass(state, *goals)
-            if share < 1.0:
+            if passes < steps:
                 state = replace(state, step=np.zeros_like(state.step), share=1.0, near=False)
             elif _rest(largest, before) < SETTLED:
                 break
         posed, passes = self._finished(state, self._still, passes)
-        return self._posed(posed, passes, state, (begin.ends + ways, self._still[1]))
+        return self._posed(posed, passes, state, (places, self._still[1]))
 
     def _bent(self, share: float) -> Floats:
         """Return the rotations (4, m) with which a search begins: those of the initial pose, straight joints bent."""
@@ -252,23 +252,24 @@ class Poser:
         """Return the state in which a search begins: no forces, no limits held, no last step."""
         joints, ends = len(self.tree.bones), len(self.ends.strengths)
         still, free = np.zeros((joints + 1, 3)), [FREE] * joints
-        return _State(*self.tree.split(turns), offset, np.zeros((ends, 3)), free, still, 1.0, 0, False, *weights)
+        return _State(
+            turns, self.tree.angles_of(turns), offset, np.zeros((ends, 3)), free, still, 1.0, 0, False, *weights
+        )
 
     def _finished(self, state: _State, goals: tuple[Floats, Floats], passes: int) -> tuple[Posed, int]:
         """Bring pins to their goals, and count the passes that this takes."""
         for count in range(FINISH + 1):
-            posed = self.tree.posed(state.begin, state.angles, state.offset)
+            posed = self.tree.posed(state.turns, state.angles, state.offset)
             gaps = self._gaps(posed, *goals)
             if count == FINISH or float(lengths_of(gaps[self.ends.hard]).max(initial=0.0)) < HELD:
                 break
-            begin = self._at_rest(self.tree.joined(state.begin, state.angles), state.offset, (state.units, state.slide))
+            begin = self._at_rest(state.turns, state.offset, (state.units, state.slide))
             state, _ = self._pass(begin, *goals, pins_alone=True)
         return posed, passes + count
 
     def _gaps(self, posed: Posed, goals: Floats, frames: Floats) -> Floats:
         """Return what ends lack (places + orientations, 3): vectors to places, in body sizes, and rotation vectors."""
-        places = self.ends.places
-        return np.concatenate([(goals - posed.ends)[places] / self.tree.size, self._left(posed, frames)])
+        return np.concatenate([(goals - posed.ends)[self.ends.places], self._left(posed, frames)])
 
     def _pass(self, state: _State, goals: Floats, frames: Floats, *, pins_alone: bool = False) -> tuple[_State, float]:
         """Take one step towards the goals of the ends; see `_goals`.
@@ -283,7 +284,7 @@ class Poser:
             The new state, and the largest angle by which a joint turned; the root's move counts as well.
         """
         tree, ends, units = self.tree, self.ends, (state.units, state.slide)
-        posed = tree.posed(state.begin, state.angles, state.offset)
+        posed = tree.posed(state.turns, state.angles, state.offset)
         gaps = self._gaps(posed, goals, frames)
         pull = pull_of(gaps, state.forces, ends.strengths, np.full(len(ends.strengths), YIELD), near=state.near)
         cost = self._cost(state, posed)
@@ -315,31 +316,28 @@ class Poser:
             if bounds == before:
                 break
         near = largest < NEAR and not stiffer
-        excess = lengths_of(step.forces) / ends.strengths
-        excess[list(pull.thrusts)] = 0.0
-        if state.near and not near and excess.max() > 1.0:
-            # An end that was expected to reach its target does not: the next pass pulls it, from the same pose.
-            forces, end = state.forces.copy(), int(excess.argmax())
-            forces[end] *= ends.strengths[end] / max(float(lengths_of(forces[end])), 1e-200)
-            return replace(state, forces=forces), largest
-        offset = state.offset + moving
-        begin, angles = state.begin, np.where(tree.is_limited, allowed, 0.0)
-        if not tree.is_limited.all():
-            turns = multiply(begin, joint_rotation(allowed[:2], allowed[2]))
-            begin = np.where(tree.is_limited, begin, turns / np.sqrt((turns * turns).sum(axis=0)))
-        return _State(begin, angles, offset, step.forces, before, step.whole, share, stiffer, near, *units), largest
+        if state.near and not near:
+            excess = lengths_of(step.forces) / ends.strengths
+            excess[list(pull.thrusts)] = 0.0
+            if excess.max() > 1.0:
+                # An end that was expected to reach its target does not: the next pass pulls it, from the same pose.
+                forces, end = state.forces.copy(), int(excess.argmax())
+                forces[end] *= ends.strengths[end] / max(float(lengths_of(forces[end])), 1e-200)
+                return replace(state, forces=forces), largest
+        offset, angles = state.offset + moving, np.where(tree.is_limited, allowed, 0.0)
+        turns = tree.turned(state.turns, allowed)
+        return _State(turns, angles, offset, step.forces, before, step.whole, share, stiffer, near, *units), largest
 
     def _cost(self, state: _State, posed: Posed) -> Cost:
         """Return how the cost of the joints and of the root's offset depends on them, at a state."""
-        resisting, second = resistance(vectors_of(multiply(posed.turns, self._back)), self._hardening)
+        resisting, second = resistance(multiply(posed.turns, self._back), self._hardening)
         axes, slope = posed.own, resisting.T
         stiff, stiffness = axes, self.tree.stiffness
         if stiffness is not None:
             slope, stiff = applied(stiffness, applied(stiffness, slope)), stiffness @ axes
         second = stiff.swapaxes(1, 2) @ second @ stiff
         # Its swing turns the axis of a joint's twist.
-        turned = cross(axes[:, :, :2].transpose(1, 0, 2), axes[:, :, 2:].transpose(1, 0, 2))
-        turning = 0.5 * dot(slope.T[:, :, None], turned)
+        turning = 0.5 * back_applied(axes[:, :, :2], cross(axes[:, :, 2].T, slope.T).T)
         second[:, :2, 2] += turning
         second[:, 2, :2] += turning
         slopes = np.concatenate([state.offset[None] / state.slide, back_applied(axes, slope) / state.units[:, None]])
@@ -362,7 +360,7 @@ class Poser:
     def _posed(self, posed: Posed, passes: int, state: _State, goals: tuple[Floats, Floats]) -> PosedBody:
         tree, body, ends = self.tree, self.body, self.ends
         heads, frames = tree.carried(body, self._begin, posed)
-        gaps, left = lengths_of(goals[0] - posed.ends), lengths_of(self._left(posed, goals[1]))
+        gaps, left = lengths_of(goals[0] - posed.ends) * self.size, lengths_of(self._left(posed, goals[1]))
         places, hard = len(ends.places), ends.hard
         missed = np.concatenate([gaps[ends.places], left])
         at_limit = np.zeros(len(heads), dtype=bool)
@@ -379,10 +377,10 @@ class Poser:
 class _State:
     """The current state of a search."""
 
-    begin: Floats
-    """(4, m) rotations from which the angles of joints are measured, see `Tree.split`."""
+    turns: Floats
+    """(4, m) rotations of the joints from rest."""
     angles: Floats
-    """(3, m) angles of the joints."""
+    """(3, m) their angles, see `Tree.angles_of`."""
     offset: Floats
     """(3,) by which the root has moved, in body sizes."""
     forces: Floats

@@ -17,7 +17,7 @@ from ..limited.skeleton import STEEPEST_SQUARE
 from ..maths.cones import joint_rotation, swing_twist
 from ..maths.numbers import ONE, Pair
 from ..maths.products import applied, back_applied, back_times, times, times_back
-from ..maths.rotations import matrices, norm, quaternions
+from ..maths.rotations import matrices, multiply, norm, quaternions
 from ..maths.turns import RIM, nearest_twist, range_of
 from ..maths.vectors import Vector, over, plus, size_of
 from ..maths.vectors import times as scaled
@@ -323,9 +323,11 @@ class Tree:
     """The body's size."""
     ends: Ends
     tips: Floats
-    """(ends, 3) places of the ends, seen from the joints that carry them."""
+    """(ends, 4, 1) places of the ends, seen from the joints that carry them, and 1."""
     carriers: Ints
     """(ends,) the joint that carries each; -1: none."""
+    taken: tuple[Ints, Ints]
+    """The bones of the body that joints carry, and these joints."""
 
     @classmethod
     def of(cls, body: Body, joints: Sequence[int], ends: Ends) -> Tree:
@@ -359,8 +361,11 @@ class Tree:
         local = np.tile(np.eye(4), (len(joints) + 1, 1, 1))
         local[:-1, :3, :3] = back_times(seen_from[by], rests)
         local[:-1, :3, 3] = back_applied(seen_from[by], heads - starts[by]) / size
-        tips = back_applied(seen_from[carriers], places - starts[carriers]) / size
-        known = limits, turns, is_limited, stiffness, origin, size, ends, tips, carriers
+        tips = np.ones((len(places), 4, 1))
+        tips[:, :3, 0] = back_applied(seen_from[carriers], places - starts[carriers]) / size
+        owners = np.array([joint_of(bone) for bone in range(len(parents))])
+        taken = np.flatnonzero(owners >= 0)
+        known = limits, turns, is_limited, stiffness, origin, size, ends, tips, carriers, (taken, owners[taken])
         return cls(which, has_root, tuple(above), local, *known)
 
     @cached_property
@@ -401,6 +406,11 @@ class Tree:
         return Unknowns(places, numbers[1:].tolist(), (rows, columns, joints[rows], axes[rows], axes[columns]), above)
 
     @cached_property
+    def _above(self) -> Ints:
+        """(m,) the joint above each; -1: none."""
+        return np.array(self.parents, dtype=np.int64)
+
+    @cached_property
     def _jumps(self) -> list[Ints]:
         """(m + 1,) joints by whose places those of joints are multiplied, one after the other; see `posed`."""
         found, above = [], np.array([*self.parents, -1])
@@ -409,23 +419,23 @@ class Tree:
             above = above[above]
         return found
 
-    def split(self, turns: Floats) -> tuple[Floats, Floats]:
-        """Return rotations (4, m) in two parts: those from which angles are measured, and the angles (3, m).
+    def angles_of(self, turns: Floats) -> Floats:
+        """Return the angles (3, m) of joints from rest, for rotations (4, m); 0 without limits.
 
-        Angles are measured from rest, or without limits from the pose itself, since near half a turn they say little
-        about where a bone points.
+        Near half a turn they say little about where a bone points, so the angles of joints without limits are measured
+        from the pose itself.
         """
         swing, twist = swing_twist(np.where(self.is_limited, turns, STILL))
-        return np.where(self.is_limited, STILL, turns), np.array([*swing, twist])
+        return np.array([*swing, twist])
 
-    def joined(self, begin: Floats, angles: Floats) -> Floats:
-        """Return the rotations that `split` has split."""
-        return np.where(self.is_limited, joint_rotation(angles[:2], angles[2]), begin)
+    def turned(self, turns: Floats, angles: Floats) -> Floats:
+        """Return the rotations (4, m) of joints that have turned to other angles."""
+        found = multiply(np.where(self.is_limited, STILL, turns), joint_rotation(angles[:2], angles[2]))
+        return found / np.sqrt((found * found).sum(axis=0))
 
-    def posed(self, begin: Floats, angles: Floats, offset: Floats) -> Posed:
-        """Return the pose for rotations (4, m) and angles (3, m), see `split`, and an offset (3,) of the root."""
-        turns, (x, z, _) = self.joined(begin, angles), angles
-        turned = matrices(turns).transpose(2, 0, 1)
+    def posed(self, turns: Floats, angles: Floats, offset: Floats) -> Posed:
+        """Return the pose for rotations (4, m) from rest, with their angles (3, m), and an offset (3,) of the root."""
+        (x, z, _), turned = angles, matrices(turns).transpose(2, 0, 1)
         rim = np.sqrt(np.maximum(1.0 - x * x - z * z, STEEPEST_SQUARE))
         both, axes = x * z / rim, turned[:, :, [0, 2, 1]]
         swings = np.array([(x * x / rim + rim, both), (z, -x), (both, z * z / rim + rim)])
@@ -436,9 +446,8 @@ class Tree:
         # Each time, the joints by which places are multiplied are twice as far above.
         for above in self._jumps:
             places = places[above] @ places
-        about = places[list(self.parents), :3, :3] @ (rests @ axes)
-        by = places[self.carriers]
-        ends = (applied(by[:, :3, :3], self.tips) + by[:, :3, 3]) * self.size + self.origin
+        about = places[self._above, :3, :3] @ (rests @ axes)
+        ends = (places[self.carriers] @ self.tips)[:, :3, 0]
         return Posed(places, turns, angles, axes, about, ends)
 
     def carried(self, body: Body, begin: Posed, posed: Posed) -> tuple[Floats, Floats]:
@@ -450,21 +459,12 @@ class Tree:
             posed: the joints in the new pose.
         """
         heads, frames = (np.array(part, np.float64) for part in (body.heads, body.frames))
-        taken, by = self._carried_bones(body)
+        taken, by = self.taken
         turned = times_back(posed.frames[by], begin.frames[by])
         there = posed.heads[by] * self.size + self.origin
         heads[taken] = there + applied(turned, heads[taken] - heads[self.bones[by]])
         frames[taken] = times(turned, frames[taken])
         return heads, frames
-
-    def _carried_bones(self, body: Body) -> tuple[Ints, Ints]:
-        """Return the bones that joints carry, and these joints."""
-        index = {bone: i for i, bone in enumerate(self.bones.tolist())}
-        owner: list[int] = []
-        for bone, parent in enumerate(np.asarray(body.parents).tolist()):
-            owner.append(index.get(bone, owner[parent] if parent >= 0 else -1))
-        taken = np.flatnonzero(np.array(owner) >= 0)
-        return taken, np.array(owner)[taken]
 
 
 class Posed(NamedTuple):
@@ -481,7 +481,7 @@ class Posed(NamedTuple):
     axes: Floats
     """(m, 3, 3) the same axes in space."""
     ends: Floats
-    """(ends, 3) positions of the ends in the body."""
+    """(ends, 3) places of the ends."""
 
     @property
     def frames(self) -> Floats:
