@@ -431,7 +431,7 @@ class Tree:
     def turned(self, turns: Floats, angles: Floats) -> Floats:
         """Return the rotations (4, m) of joints that have turned to other angles."""
         found = multiply(np.where(self.is_limited, STILL, turns), joint_rotation(angles[:2], angles[2]))
-        return found / np.sqrt((found * found).sum(axis=0))
+        return np.asarray(found / np.sqrt((found * found).sum(axis=0)))
 
     def posed(self, turns: Floats, angles: Floats, offset: Floats) -> Posed:
         """Return the pose for rotations (4, m) from rest, with their angles (3, m), and an offset (3,) of the root."""
