@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -41,8 +40,7 @@ class Cost(NamedTuple):
     """(m + 1, 3, 3) second derivative, without that of the angles' axes."""
 
 
-@dataclass(frozen=True)
-class Equations:
+class Equations(NamedTuple):
     """Linear equations for n unknowns, see `Unknowns`."""
 
     tree: Tree
@@ -77,12 +75,11 @@ class Equations:
             pull: how the ends are held.
             forces: (places + orientations, 3) that act on the ends before the step.
         """
-        ends, held, joints, (places, _, blocks, above) = tree.ends, tree.held, len(units), tree.unknowns
+        ends, held, joints, (places, _, pairs, above) = tree.ends, tree.held, len(units), tree.unknowns
         points, count = posed.ends[ends.places], len(ends.places)
         axes, (springs, wanted) = posed.axes.swapaxes(1, 2) * units[:, None, None], _springs(gaps, pull)
-        heads, points, pulls = np.split(
-            _crossing(np.concatenate([posed.heads[:-1], points, forces])), [joints, -len(gaps)]
-        )
+        crossing = _crossing(np.concatenate([posed.heads[:-1], points, forces]))
+        heads, points, pulls = crossing[:joints], crossing[joints : joints + count], crossing[joints + count :]
         # Twists of joints, and what they do to the ends.
         twists, lines = np.zeros((joints + 1, 3, 6)), np.zeros((len(gaps), 3, 6))
         twists[0, :, 3:], twists[1:, :, :3], twists[1:, :, 3:] = slide * EYE, axes, -axes @ heads
@@ -94,13 +91,12 @@ class Equations:
         pulls[count:] *= 0.5
         couplings = pulls[held].transpose(1, 0, 2).reshape(3, -1) @ ways
         coupled = (twists.reshape(-1, 6)[places, :3] @ couplings) * above
-        second, (p, q) = cost.second.copy(), posed.angles[:2]
+        second, swings = cost.second.copy(), posed.angles[:2].T[:, :, None]
         # The axes of a swing change with it.
-        half, rest = 0.5 * (p * bends[:, 0] + q * bends[:, 1]), np.maximum(1.0 - p * p - q * q, STEEPEST_SQUARE)
-        square = np.array([(1.0 + p * p / rest, p * q / rest), (p * q / rest, 1.0 + q * q / rest)])
-        second[1:, :2, :2] += (half * square).transpose(2, 0, 1)
+        bend, rest = 0.5 * bends[:, None, :2] @ swings, np.maximum(1.0 - (swings * swings).sum(axis=1), STEEPEST_SQUARE)
+        second[1:, :2, :2] += bend * (EYE[:2, :2] + swings * swings.swapaxes(1, 2) / rest[:, None])
         own = coupled + coupled.T
-        own[blocks[:2]] += second[blocks[2:]]
+        own.reshape(-1)[pairs[0]] += second.reshape(-1)[pairs[1]]
         yielding = (springs[held] @ ways.reshape(len(held), 3, -1)).reshape(ways.shape)
         right = wanted[held].ravel() @ ways - cost.slope.ravel()[places]
         return cls(tree, units, bends, own, ways.T @ yielding, right, yielding, wanted)
@@ -129,14 +125,14 @@ class Equations:
                 bend = max(-float(self.bends[i, :2] @ normal), 0.0)
                 cones.append((x, z, *normal, bend * curvature / 2.0))
             fixed.append((i, twist, out))
-        rims, at, sums = _Rims(cones), np.flatnonzero(is_open)[::-1], None
+        rims, at, sums = _Rims(cones), np.flatnonzero(is_open), None
         whole = self.own + self.held
-        part, rest = rims.matrix(whole)[at[:, None], at], rims.rows(self.right - whole @ ways)[at]
+        part, rest = rims.matrix(whole).take(at, 0).take(at, 1), rims.rows(self.right - whole @ ways)[at]
         while True:
             share, least = STIFFER[stiffer]
             stiff = part
             if share:
-                sums = _sums(rims.matrix(self.own)[at[:, None], at]) if sums is None else sums
+                sums = _sums(rims.matrix(self.own).take(at, 0).take(at, 1)) if sums is None else sums
                 stiff = part + np.diag(np.maximum(share * sums, 0.0))
             if _is_stiff(stiff, least):
                 break

@@ -12,8 +12,8 @@ be.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -141,7 +141,9 @@ class Poser:
         self._still = self._begin.ends, self._begin.frames[carriers]
         self._costs = self._costs_of()
         self._limbs = [self._limb(grab) for grab in grabs if grab.target is not None]
-        self._back, self._bent_by = inverse(tree.turns), np.zeros((3, len(joints)))
+        # What multiplies rotations by the inverse of the initial ones.
+        self._back = np.array([multiply(one[:, None], inverse(tree.turns)) for one in np.eye(4)]).transpose(2, 1, 0)
+        self._bent_by = np.zeros((3, len(joints)))
         if body.bends is not None:
             bends = back_applied(self._begin.frames[:-1], np.asarray(body.bends, np.float64)[joints])
             self._bent_by = rotate(tree.turns, bends.T)
@@ -228,7 +230,7 @@ class Poser:
             before = largest
             state, largest = self._pass(state, *goals)
             if passes < steps:
-                state = replace(state, step=np.zeros_like(state.step), share=1.0, near=False)
+                state = state._replace(step=np.zeros_like(state.step), share=1.0, near=False)
             elif _rest(largest, before) < SETTLED:
                 break
         posed, passes = self._finished(state, self._still, passes)
@@ -323,14 +325,14 @@ class Poser:
                 # An end that was expected to reach its target does not: the next pass pulls it, from the same pose.
                 forces, end = state.forces.copy(), int(excess.argmax())
                 forces[end] *= ends.strengths[end] / max(float(lengths_of(forces[end])), 1e-200)
-                return replace(state, forces=forces), largest
+                return state._replace(forces=forces), largest
         offset, angles = state.offset + moving, np.where(tree.is_limited, allowed, 0.0)
         turns = tree.turned(state.turns, allowed)
         return _State(turns, angles, offset, step.forces, before, step.whole, share, stiffer, near, *units), largest
 
     def _cost(self, state: _State, posed: Posed) -> Cost:
         """Return how the cost of the joints and of the root's offset depends on them, at a state."""
-        resisting, second = resistance(multiply(posed.turns, self._back), self._hardening)
+        resisting, second = resistance(applied(self._back, posed.turns.T).T, self._hardening)
         axes, slope = posed.own, resisting.T
         stiff, stiffness = axes, self.tree.stiffness
         if stiffness is not None:
@@ -349,7 +351,9 @@ class Poser:
         Both start from the initial pose; o is the number of ends with an orientation.
         """
         places, frames = self._still
-        return places + ways, times(matrices(about_vectors(spins)).transpose(2, 0, 1), frames)
+        if spins.any():
+            frames = times(matrices(about_vectors(spins)).transpose(2, 0, 1), frames)
+        return places + ways, frames
 
     def _left(self, posed: Posed, frames: Floats) -> Floats:
         """Return the rotation vectors (orientations, 3) by which joints still have to turn to reach `frames`."""
@@ -373,8 +377,7 @@ class Poser:
         return PosedBody(heads, frames, error, pin_error, pin_turn, passes, at_limit, held_by)
 
 
-@dataclass(frozen=True)
-class _State:
+class _State(NamedTuple):
     """The current state of a search."""
 
     turns: Floats

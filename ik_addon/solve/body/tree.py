@@ -280,17 +280,17 @@ EYE = np.eye(3)
 
 
 class Unknowns(NamedTuple):
-    """What n unknowns of a step do: the root's offset, then each joint's swing about X and about Z, and its twist.
+    """The n unknowns of a step: the root's offset, and each joint's swing about X and about Z, and its twist.
 
-    Those that can't change are left out.
+    They go from the ends to the root; those that can't change are left out.
     """
 
     places: Ints
     """(n,) among those of the root and of m joints, three each."""
     numbers: list[list[int]]
     """(m, 3) the number of each joint's unknowns; -1: left out."""
-    blocks: tuple[Ints, Ints, Ints, Ints, Ints]
-    """All pairs of unknowns of the same joint: both numbers, and the joint, row and column of the pair in a matrix."""
+    pairs: tuple[Ints, Ints]
+    """Pairs of unknowns of the same joint: their places in a flat matrix (n, n), and in flat matrices (m + 1, 3, 3)."""
     above: Floats
     """(n, n) 1: what the first does carries the second along; 0.5: each carries the other half the way; 0: neither."""
 
@@ -396,14 +396,16 @@ class Tree:
     def unknowns(self) -> Unknowns:
         """The unknowns of a step."""
         is_open = np.concatenate([np.full((1, 3), self.has_root), ~self.locked.T])
-        places, numbers = np.flatnonzero(is_open), np.where(is_open, np.cumsum(is_open).reshape(-1, 3) - 1, -1)
+        places, numbers = np.flatnonzero(is_open)[::-1], np.full(is_open.shape, -1)
+        numbers.flat[places] = np.arange(len(places))
         joints, axes = places // 3, places % 3
         rows, columns = np.nonzero(joints[:, None] == joints)
         # A swing carries the axis of its joint's twist along.
         within = np.array([[0.5, 0.5, 1.0], [0.5, 0.5, 1.0], [0.0, 0.0, 0.5]])
         above = self.carries[joints[:, None], joints].astype(np.float64)
         above[rows, columns] = within[axes[rows], axes[columns]]
-        return Unknowns(places, numbers[1:].tolist(), (rows, columns, joints[rows], axes[rows], axes[columns]), above)
+        pairs = rows * len(places) + columns, 3 * places[rows] + axes[columns]
+        return Unknowns(places, numbers[1:].tolist(), pairs, above)
 
     @cached_property
     def _above(self) -> Ints:

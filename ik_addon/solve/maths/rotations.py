@@ -66,10 +66,8 @@ def inverse(q: Floats) -> Floats:
 
 def vectors_of(q: Floats) -> Floats:
     """Return the rotation vectors (3, ...) of unit quaternions (4, ...), in radians, at most half a turn long."""
-    sine = norm(q[1:])
-    small = sine < 1e-9
-    angle = 2.0 * np.arctan2(sine, np.abs(q[0]))
-    share = np.where(small, 2.0, angle / np.where(small, 1.0, sine))
+    sine = np.maximum(norm(q[1:]), 1e-150)
+    share = 2.0 * np.arctan2(sine, np.abs(q[0])) / sine
     return np.asarray(q[1:] * np.where(q[0] < 0.0, -share, share))
 
 
