@@ -7,14 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..limited.skeleton import STEEPEST_SQUARE
-from ..problem import Floats
+from ..problem import Floats, Ints
 from .tree import EYE, Bound, Posed, Pull, Tree
 
 STIFFER = ((0.0, 0.05), (0.03, 0.2), (0.1, 0.3), (0.3, 0.9), (1.0, 0.2))
 """Pairs to try in turn; the first that suffices is used, and the last always does. First: the share to add of the
 stiffness that is sure to keep every joint from turning over by itself. Second: the least stiffness (pivot) that a joint
 may then have, as a fraction of its stiffness without forces."""
+
+
+CROSSING = np.cross(EYE[:, None], EYE).swapaxes(1, 2).reshape(3, 9)
 
 
 class Step(NamedTuple):
@@ -91,10 +93,13 @@ class Equations(NamedTuple):
         pulls[count:] *= 0.5
         couplings = pulls[held].transpose(1, 0, 2).reshape(3, -1) @ ways
         coupled = (twists.reshape(-1, 6)[places, :3] @ couplings) * above
-        second, swings = cost.second.copy(), posed.angles[:2].T[:, :, None]
         # The axes of a swing change with it.
-        bend, rest = 0.5 * bends[:, None, :2] @ swings, np.maximum(1.0 - (swings * swings).sum(axis=1), STEEPEST_SQUARE)
-        second[1:, :2, :2] += bend * (EYE[:2, :2] + swings * swings.swapaxes(1, 2) / rest[:, None])
+        second, swings, changing = (
+            cost.second.copy(),
+            posed.own[:, :, :2],
+            (bends[:, :2] * posed.angles[:2].T).sum(axis=1),
+        )
+        second[1:, :2, :2] += (0.5 * changing)[:, None, None] * (swings.swapaxes(1, 2) @ swings)
         own = coupled + coupled.T
         own.reshape(-1)[pairs[0]] += second.reshape(-1)[pairs[1]]
         yielding = (springs[held] @ ways.reshape(len(held), 3, -1)).reshape(ways.shape)
@@ -125,14 +130,14 @@ class Equations(NamedTuple):
                 bend = max(-float(self.bends[i, :2] @ normal), 0.0)
                 cones.append((x, z, *normal, bend * curvature / 2.0))
             fixed.append((i, twist, out))
-        rims, at, sums = _Rims(cones), np.flatnonzero(is_open), None
+        at, sums, rims = np.flatnonzero(is_open), None, _Rims(cones)
         whole = self.own + self.held
-        part, rest = rims.matrix(whole).take(at, 0).take(at, 1), rims.rows(self.right - whole @ ways)[at]
+        part, rest = rims.matrix(whole, at), rims.rows(self.right - whole @ ways)[at]
         while True:
             share, least = STIFFER[stiffer]
             stiff = part
             if share:
-                sums = _sums(rims.matrix(self.own).take(at, 0).take(at, 1)) if sums is None else sums
+                sums = _sums(rims.matrix(self.own, at)) if sums is None else sums
                 stiff = part + np.diag(np.maximum(share * sums, 0.0))
             if _is_stiff(stiff, least):
                 break
@@ -154,27 +159,31 @@ class _Rims:
 
     def __init__(self, cones: Sequence[tuple[int, int, float, float, float]]) -> None:
         """Take of each joint the numbers of its swings, the normal of its cone, and how stiff it is along the rim."""
-        rows = np.array(cones).reshape(-1, 5).T
-        (self._x, self._z), (self._p, self._q, self._stiff) = rows[:2].astype(int), rows[2:]
+        self._any = bool(cones)
+        if cones:
+            rows = np.array(cones).T
+            (self._x, self._z), (self._p, self._q, self._stiff) = rows[:2].astype(int), rows[2:]
 
     def rows(self, rows: Floats) -> Floats:
         """Return rows (n, ...) of unknowns."""
+        if not self._any:
+            return rows
         found = rows.copy()
         found[self._x] = (self._q * rows[self._x].T - self._p * rows[self._z].T).T
         return found
 
-    def matrix(self, matrix: Floats) -> Floats:
-        """Return a symmetric matrix (n, n) of unknowns."""
-        if not len(self._x):
-            return matrix
-        found = self.rows(self.rows(matrix).T)
-        found[self._x, self._x] += self._stiff
-        return found
+    def matrix(self, matrix: Floats, at: Ints) -> Floats:
+        """Return a symmetric matrix (n, n) of unknowns, only those (k,) that are open."""
+        if self._any:
+            matrix = self.rows(self.rows(matrix).T)
+            matrix[self._x, self._x] += self._stiff
+        return matrix if len(at) == len(matrix) else matrix.take(at, 0).take(at, 1)
 
     def back(self, ways: Floats) -> Floats:
         """Return the swings about X and Z for given unknowns (n,)."""
-        ways[self._z] -= self._p * ways[self._x]
-        ways[self._x] *= self._q
+        if self._any:
+            ways[self._z] -= self._p * ways[self._x]
+            ways[self._x] *= self._q
         return ways
 
 
@@ -207,6 +216,4 @@ def _springs(gaps: Floats, pull: Pull) -> tuple[Floats, Floats]:
 
 def _crossing(vectors: Floats) -> Floats:
     """Return the matrices (k, 3, 3) whose products are the cross products of vectors (k, 3) with others."""
-    found, (x, y, z) = np.zeros((len(vectors), 3, 3)), vectors.T
-    found[:, 0, 1], found[:, 0, 2], found[:, 1, 2] = -z, y, -x
-    return found - found.swapaxes(1, 2)
+    return (vectors @ CROSSING).reshape(-1, 3, 3)

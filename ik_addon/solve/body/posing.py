@@ -67,7 +67,7 @@ def resistance(turns: Floats, hardening: Floats) -> tuple[Floats, Floats]:
 
 LARGEST_WAY = 0.15
 """The target moves away in steps of at most this part of the body's size."""
-PASSES = 38
+PASSES = 42
 """Maximum number of passes."""
 SETTLED = 2e-5
 """Radians: the search ends when the remaining motion of every joint is less than this."""
@@ -233,22 +233,16 @@ class Poser:
                 state = state._replace(step=np.zeros_like(state.step), share=1.0, near=False)
             elif _rest(largest, before) < SETTLED:
                 break
-        posed, passes = self._finished(state, self._still, passes)
-        return self._posed(posed, passes, state, (places, self._still[1]))
+        return self._finished(state, (places, self._still[1]), passes)
 
     def _bent(self, share: float) -> Floats:
         """Return the rotations (4, m) with which a search begins: those of the initial pose, straight joints bent."""
+        if not self._bent_by.any():
+            return self.tree.turns
         turns = multiply(about_vectors(share * self._bent_by), self.tree.turns)
         swing, twist = swing_twist(turns)
-        angles = self._allowed(np.array([*swing, twist]))
-        return joint_rotation(angles[:2], angles[2]) if self._bent_by.any() else self.tree.turns
-
-    def _allowed(self, angles: Floats) -> Floats:
-        """Return the allowed angles nearest to given ones (3, m)."""
-        found = angles.copy()
-        for i in np.flatnonzero(self.tree.is_limited).tolist():
-            found[:, i] = self.tree.limits[i].allowed(*angles[:, i].tolist())
-        return found
+        angles = self.tree.allowed(np.array([*swing, twist]))
+        return joint_rotation(angles[:2], angles[2])
 
     def _at_rest(self, turns: Floats, offset: Floats, weights: tuple[Floats, float]) -> _State:
         """Return the state in which a search begins: no forces, no limits held, no last step."""
@@ -258,8 +252,8 @@ class Poser:
             turns, self.tree.angles_of(turns), offset, np.zeros((ends, 3)), free, still, 1.0, 0, False, *weights
         )
 
-    def _finished(self, state: _State, goals: tuple[Floats, Floats], passes: int) -> tuple[Posed, int]:
-        """Bring pins to their goals, and count the passes that this takes."""
+    def _finished(self, state: _State, goals: tuple[Floats, Floats], passes: int) -> PosedBody:
+        """Bring pins to their goals, which takes more passes, and return the body."""
         for count in range(FINISH + 1):
             posed = self.tree.posed(state.turns, state.angles, state.offset)
             gaps = self._gaps(posed, *goals)
@@ -267,7 +261,7 @@ class Poser:
                 break
             begin = self._at_rest(state.turns, state.offset, (state.units, state.slide))
             state, _ = self._pass(begin, *goals, pins_alone=True)
-        return posed, passes + count
+        return self._posed(posed, gaps, passes + count, state)
 
     def _gaps(self, posed: Posed, goals: Floats, frames: Floats) -> Floats:
         """Return what ends lack (places + orientations, 3): vectors to places, in body sizes, and rotation vectors."""
@@ -308,7 +302,7 @@ class Poser:
             if largest > FARTHEST:
                 turning, moving, largest = turning * (FARTHEST / largest), moving * (FARTHEST / largest), FARTHEST
             reached = posed.angles + HALVES * turning
-            allowed = self._allowed(reached)
+            allowed = tree.allowed(reached)
             before, bounds = bounds, bounds[:]
             for i, twist, out in step.pushed:
                 bounds[i] = released(bounds[i], twist, out)
@@ -361,18 +355,17 @@ class Poser:
         left: Floats = vectors_of(quaternions(times_back(frames, now).transpose(1, 2, 0))).T
         return left * self._is_carried[:, None]
 
-    def _posed(self, posed: Posed, passes: int, state: _State, goals: tuple[Floats, Floats]) -> PosedBody:
+    def _posed(self, posed: Posed, gaps: Floats, passes: int, state: _State) -> PosedBody:
         tree, body, ends = self.tree, self.body, self.ends
         heads, frames = tree.carried(body, self._begin, posed)
-        gaps, left = lengths_of(goals[0] - posed.ends) * self.size, lengths_of(self._left(posed, goals[1]))
-        places, hard = len(ends.places), ends.hard
-        missed = np.concatenate([gaps[ends.places], left])
+        places, hard, missed = len(ends.places), ends.hard, lengths_of(gaps)
+        missed[:places] *= self.size
         at_limit = np.zeros(len(heads), dtype=bool)
         at_limit[tree.bones] = [bound != FREE for bound in state.bounds]
         error, pulls = float(missed[:places][ends.dragged[:places]].max(initial=0.0)), lengths_of(state.forces) * hard
         strong = np.flatnonzero(pulls > max(0.5 * pulls.max(initial=0.0), HOLDS_BACK)).tolist()
         pin_error = float(missed[:places][hard[:places]].max(initial=0.0))
-        pin_turn = float(left[hard[places:]].max(initial=0.0))
+        pin_turn = float(missed[places:][hard[places:]].max(initial=0.0))
         held_by = tuple({ends.points[ends.wanted[i]][0]: None for i in strong}) if error > MISSES * tree.size else ()
         return PosedBody(heads, frames, error, pin_error, pin_turn, passes, at_limit, held_by)
 

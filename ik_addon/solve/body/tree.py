@@ -408,6 +408,28 @@ class Tree:
         return Unknowns(places, numbers[1:].tolist(), pairs, above)
 
     @cached_property
+    def _ranges(self) -> tuple[Ints, Bools, Floats, Floats, Floats]:
+        """The k joints with limits; of their angles (3, k) which are locked, the origin, and the ends on both sides."""
+        limited = np.flatnonzero(self.is_limited)
+        limits = [self.limits[i] for i in limited.tolist()]
+        locked, origin = (np.array([limit[part] for limit in limits]).reshape(-1, 3).T for part in (0, 1))
+        low = np.array([(*limit.low, -limit.twist_low) for limit in limits]).reshape(-1, 3).T
+        high = np.array([(*limit.high, limit.twist_high) for limit in limits]).reshape(-1, 3).T
+        return limited, locked.astype(bool), origin, np.maximum(low, 1e-12), np.maximum(high, 1e-12)
+
+    def allowed(self, angles: Floats) -> Floats:
+        """Return the allowed angles nearest to given ones (3, m)."""
+        limited, locked, origin, low, high = self._ranges
+        found, own = angles.copy(), np.where(locked, 0.0, angles[:, limited] - origin)
+        found[:, limited] = inside = own + origin
+        parts = own / np.where(own < 0.0, low, high)
+        swings, (x, z, twist) = inside[:2] * inside[:2], parts * parts
+        is_outside = (x + z > 1.0) | (twist > 1.0) | (swings[0] + swings[1] > RIM * RIM)
+        for i in limited[is_outside].tolist():
+            found[:, i] = self.limits[i].allowed(*angles[:, i].tolist())
+        return found
+
+    @cached_property
     def _above(self) -> Ints:
         """(m,) the joint above each; -1: none."""
         return np.array(self.parents, dtype=np.int64)

@@ -93,7 +93,8 @@ def between(a: Floats, b: Floats, axis: Floats) -> Floats:
 
 def matrices(q: Floats) -> Floats:
     """Return the rotation matrices (3, 3, ...) of unit quaternions (4, ...)."""
-    return np.array(turns.matrix_of((q[0], q[1], q[2], q[3])))
+    x, y, z = turns.matrix_of((q[0], q[1], q[2], q[3]))
+    return stacked(*x, *y, *z).reshape(3, 3, *q.shape[1:])
 
 
 def quaternions(m: Floats) -> Floats:
