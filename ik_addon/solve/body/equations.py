@@ -39,7 +39,7 @@ class Cost(NamedTuple):
     slope: Floats
     """(m + 1, 3) first derivative for the offset, then for each joint's angles."""
     second: Floats
-    """(m + 1, 3, 3) second derivative, without that of the angles' axes."""
+    """(m, 3, 3) second derivative for each joint, without that of the angles' axes; for the offset it is 1."""
 
 
 class Equations(NamedTuple):
@@ -94,12 +94,9 @@ class Equations(NamedTuple):
         couplings = pulls[held].transpose(1, 0, 2).reshape(3, -1) @ ways
         coupled = (twists.reshape(-1, 6)[places, :3] @ couplings) * above
         # The axes of a swing change with it.
-        second, swings, changing = (
-            cost.second.copy(),
-            posed.own[:, :, :2],
-            (bends[:, :2] * posed.angles[:2].T).sum(axis=1),
-        )
-        second[1:, :2, :2] += (0.5 * changing)[:, None, None] * (swings.swapaxes(1, 2) @ swings)
+        second, swings = np.concatenate([EYE[None], cost.second]), posed.own[:, :, :2]
+        changing = 0.5 * (bends[:, :2] * posed.angles[:2].T).sum(axis=1)
+        second[1:, :2, :2] += changing[:, None, None] * (swings.swapaxes(1, 2) @ swings)
         own = coupled + coupled.T
         own.reshape(-1)[pairs[0]] += second.reshape(-1)[pairs[1]]
         yielding = (springs[held] @ ways.reshape(len(held), 3, -1)).reshape(ways.shape)

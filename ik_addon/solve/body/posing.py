@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..maths.cones import joint_rotation, swing_twist
+from ..maths.numbers import ONE
 from ..maths.products import applied, back_applied, lengths_of, times, times_back
 from ..maths.rotations import (
     about_vectors,
@@ -26,10 +27,12 @@ from ..maths.rotations import (
     matrices,
     multiply,
     norm,
+    quaternion_of,
     quaternions,
     rotate,
     vectors_of,
 )
+from ..maths.turns import vector_of
 from ..problem import Floats
 from .equations import Cost, Equations
 from .problem import STRENGTH, Body, Grab, Pin, PosedBody, check_shape
@@ -337,7 +340,7 @@ class Poser:
         second[:, :2, 2] += turning
         second[:, 2, :2] += turning
         slopes = np.concatenate([state.offset[None] / state.slide, back_applied(axes, slope) / state.units[:, None]])
-        return Cost(slopes, np.concatenate([EYE[None], second]))
+        return Cost(slopes, second)
 
     def _goals(self, ways: Floats, spins: Floats) -> tuple[Floats, Floats]:
         """Return the places (ends, 3) of ends moved by `ways`, and orientations (o, 3, 3) of joints turned by `spins`.
@@ -352,8 +355,8 @@ class Poser:
     def _left(self, posed: Posed, frames: Floats) -> Floats:
         """Return the rotation vectors (orientations, 3) by which joints still have to turn to reach `frames`."""
         now = posed.frames[self.tree.carriers[self.ends.orientations]]
-        left: Floats = vectors_of(quaternions(times_back(frames, now).transpose(1, 2, 0))).T
-        return left * self._is_carried[:, None]
+        turns = map(quaternion_of, times_back(frames, now).reshape(-1, 9).tolist())
+        return np.array([vector_of(ONE, turn) for turn in turns]).reshape(-1, 3) * self._is_carried[:, None]
 
     def _posed(self, posed: Posed, gaps: Floats, passes: int, state: _State) -> PosedBody:
         tree, body, ends = self.tree, self.body, self.ends

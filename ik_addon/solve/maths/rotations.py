@@ -66,9 +66,7 @@ def inverse(q: Floats) -> Floats:
 
 def vectors_of(q: Floats) -> Floats:
     """Return the rotation vectors (3, ...) of unit quaternions (4, ...), in radians, at most half a turn long."""
-    sine = np.maximum(norm(q[1:]), 1e-150)
-    share = 2.0 * np.arctan2(sine, np.abs(q[0])) / sine
-    return np.asarray(q[1:] * np.where(q[0] < 0.0, -share, share))
+    return stacked(*turns.vector_of(MANY, (q[0], q[1], q[2], q[3])))
 
 
 def about_vectors(vectors: Floats) -> Floats:
