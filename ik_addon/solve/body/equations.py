@@ -19,6 +19,12 @@ may then have, as a fraction of its stiffness without forces."""
 CROSSING = np.cross(EYE[:, None], EYE).swapaxes(1, 2).reshape(3, 9)
 
 
+SMALL, PRODUCT = 80, 250_000
+"""Unknowns are eliminated in blocks of so many, and matrices multiplied in parts of so many products of numbers: with
+more, numpy's library starts threads, which cost more than they bring, ten times as much where other programs are busy.
+"""
+
+
 class Step(NamedTuple):
     """A step that limits allow, in units in which all joints have the same weight."""
 
@@ -77,7 +83,7 @@ class Equations(NamedTuple):
             pull: how the ends are held.
             forces: (places + orientations, 3) that act on the ends before the step.
         """
-        ends, held, joints, (places, _, pairs, above) = tree.ends, tree.held, len(units), tree.unknowns
+        ends, carried, joints, (places, _, pairs, above) = tree.ends, tree.held, len(units), tree.unknowns
         points, count = posed.ends[ends.places], len(ends.places)
         axes, (springs, wanted) = posed.axes.swapaxes(1, 2) * units[:, None, None], _springs(gaps, pull)
         crossing = _crossing(np.concatenate([posed.heads[:-1], points, forces]))
@@ -86,22 +92,22 @@ class Equations(NamedTuple):
         twists, lines = np.zeros((joints + 1, 3, 6)), np.zeros((len(gaps), 3, 6))
         twists[0, :, 3:], twists[1:, :, :3], twists[1:, :, 3:] = slide * EYE, axes, -axes @ heads
         lines[:count, :, :3], lines[:count, :, 3:], lines[count:, :, :3] = -points, EYE, EYE
-        ways = (lines[held].reshape(-1, 6) @ twists.reshape(-1, 6).T) * tree.moves
-        bends = (cost.slope.ravel() - forces[held].ravel() @ ways).reshape(-1, 3)[1:] * units[:, None]
+        ways = (lines[carried].reshape(-1, 6) @ twists.reshape(-1, 6).T) * tree.moves
+        bends = (cost.slope.ravel() - forces[carried].ravel() @ ways).reshape(-1, 3)[1:] * units[:, None]
         ways = ways[:, places]
         # How forces at the ends couple each joint with rotations above it; a torque does it half as much.
         pulls[count:] *= 0.5
-        couplings = pulls[held].transpose(1, 0, 2).reshape(3, -1) @ ways
-        coupled = (twists.reshape(-1, 6)[places, :3] @ couplings) * above
+        couplings = pulls[carried].transpose(1, 0, 2).reshape(3, -1) @ ways
+        coupled = _product(twists.reshape(-1, 6)[places, :3], couplings) * above
         # The axes of a swing change with it.
         second, swings = np.concatenate([EYE[None], cost.second]), posed.own[:, :, :2]
         changing = 0.5 * (bends[:, :2] * posed.angles[:2].T).sum(axis=1)
         second[1:, :2, :2] += changing[:, None, None] * (swings.swapaxes(1, 2) @ swings)
         own = coupled + coupled.T
         own.reshape(-1)[pairs[0]] += second.reshape(-1)[pairs[1]]
-        yielding = (springs[held] @ ways.reshape(len(held), 3, -1)).reshape(ways.shape)
-        right = wanted[held].ravel() @ ways - cost.slope.ravel()[places]
-        return cls(tree, units, bends, own, ways.T @ yielding, right, yielding, wanted)
+        yielding = (springs[carried] @ ways.reshape(len(carried), 3, -1)).reshape(ways.shape)
+        right = wanted[carried].ravel() @ ways - cost.slope.ravel()[places]
+        return cls(tree, units, bends, own, _product(ways.T, yielding), right, yielding, wanted)
 
     def solved(self, bounds: Sequence[Bound], stiffer: int) -> Step:
         """Return the step that solves the equations.
@@ -136,19 +142,20 @@ class Equations(NamedTuple):
             if share:
                 sums = _sums(rims.matrix(self.own, at)) if sums is None else sums
                 stiff = part + np.diag(np.maximum(share * sums, 0.0))
-            if _is_stiff(stiff, least):
+            found = solved(stiff, rest, least)
+            if found is not None:
                 break
             stiffer += 1
         turns = np.zeros(len(ways))
-        turns[at] = np.linalg.solve(stiff, rest)
+        turns[at] = found
         ways += rims.back(turns)
         left = (self.right - whole @ ways).tolist()
         pushed = [(i, left[twist], sum(part * left[k] for k, part in out)) for i, twist, out in fixed]
-        found = np.zeros(3 * len(bounds) + 3)
-        found[unknowns.places] = ways
+        step = np.zeros(3 * len(bounds) + 3)
+        step[unknowns.places] = ways
         forces = self.forces.copy()
         forces[self.tree.held] -= (self.yielding @ ways).reshape(-1, 3)
-        return Step(found.reshape(-1, 3), forces, pushed, stiffer)
+        return Step(step.reshape(-1, 3), forces, pushed, stiffer)
 
 
 class _Rims:
@@ -193,12 +200,26 @@ def _sums(own: Floats) -> Floats:
     return np.asarray(np.abs(own).sum(axis=1) - diagonal - np.abs(diagonal) + 1.0)
 
 
-def _is_stiff(matrix: Floats, least: float) -> bool:
-    """Return whether all pivots of a matrix (n, n) are at least of a size."""
+def solved(matrix: Floats, right: Floats, least: float) -> Floats | None:
+    """Solve equations with a symmetric matrix (n, n); None if a pivot is smaller than `least`."""
+    block, beside = matrix[:SMALL, :SMALL], matrix[:SMALL, SMALL:]
     try:
-        return bool((np.diagonal(np.linalg.cholesky(matrix)) ** 2 >= least).all())
+        if (np.diagonal(np.linalg.cholesky(block)) ** 2 < least).any():
+            return None
     except np.linalg.LinAlgError:
-        return False
+        return None
+    if len(right) <= SMALL:
+        return np.asarray(np.linalg.solve(block, right))
+    found = _product(np.asarray(np.linalg.inv(block), np.float64), np.column_stack([beside, right[:SMALL]]))
+    left = np.column_stack([matrix[SMALL:, SMALL:], right[SMALL:]]) - _product(beside.T, found)
+    rest = solved(left[:, :-1], left[:, -1], least)
+    return None if rest is None else np.concatenate([found[:, -1] - found[:, :-1] @ rest, rest])
+
+
+def _product(one: Floats, other: Floats) -> Floats:
+    """Return the product of two matrices."""
+    rows = max(1, PRODUCT // max(1, other.size))
+    return one @ other if len(one) <= rows else np.concatenate([one[:rows] @ other, _product(one[rows:], other)])
 
 
 def _springs(gaps: Floats, pull: Pull) -> tuple[Floats, Floats]:
