@@ -257,13 +257,14 @@ class Poser:
 
     def _finished(self, state: _State, goals: tuple[Floats, Floats], passes: int) -> PosedBody:
         """Bring pins to their goals, which takes more passes, and return the body."""
+        now = state
         for count in range(FINISH + 1):
-            posed = self.tree.posed(state.turns, state.angles, state.offset)
+            posed = self.tree.posed(now.turns, now.angles, now.offset)
             gaps = self._gaps(posed, *goals)
             if count == FINISH or float(lengths_of(gaps[self.ends.hard]).max(initial=0.0)) < HELD:
                 break
-            begin = self._at_rest(state.turns, state.offset, (state.units, state.slide))
-            state, _ = self._pass(begin, *goals, pins_alone=True)
+            begin = self._at_rest(now.turns, now.offset, (now.units, now.slide))
+            now, _ = self._pass(begin, *goals, pins_alone=True)
         return self._posed(posed, gaps, passes + count, state)
 
     def _gaps(self, posed: Posed, goals: Floats, frames: Floats) -> Floats:
