@@ -51,7 +51,7 @@ class Holding:
         self._turned_by = np.zeros((len(pins), 2, len(self.joints)), dtype=bool)
         for row, pin, joint in zip(self._turned_by, pins, tree.carriers.tolist(), strict=True):
             if joint >= 0:
-                row[:, list(path_of(tree.skeleton.parents, joint))] = [[pin.location], [pin.rotation]]
+                row[:, list(path_of(tree.parents, joint))] = [[pin.location], [pin.rotation]]
         slides = np.array([[pin.location * sliding * tree.has_root, 0.0] for pin in pins])
         self._slides = (slides[..., None, None] * np.eye(3)).reshape(-1, 3)
         self._scale = turning[:, None] * np.sqrt(1.0 - stiffness) * ~tree.locked[[0, 2, 1]].T

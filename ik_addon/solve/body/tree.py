@@ -1,4 +1,4 @@
-"""The joints of a body that take part in a drag, as a skeleton, with their limits and the ends that they carry.
+"""The joints of a body that take part in a drag, with their limits and the ends that they carry.
 
 Ends are the points of a body that are pinned or dragged, with a place, an orientation or both.
 """
@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..limited.skeleton import Bone, Pose, Skeleton, pose_of
+from ..limited.skeleton import STEEPEST_SQUARE
 from ..maths.cones import joint_rotation, swing_twist
-from ..maths.numbers import ONE, Nested, Pair
+from ..maths.numbers import ONE, Pair
 from ..maths.products import applied, back_applied, back_times, times, times_back
-from ..maths.rotations import matrices, norm, quaternions
+from ..maths.rotations import matrices, multiply, norm, quaternions
 from ..maths.turns import RIM, nearest_twist, range_of
 from ..maths.vectors import Vector, over, plus, size_of
 from ..maths.vectors import times as scaled
-from ..problem import Bools, Floats, Ints, path_of
+from ..problem import Bools, Floats, Ints
 from .problem import STRENGTH, Body, Grab, Pin
 
 HELD_BACK = 1e-9
@@ -275,7 +275,24 @@ def pull_of(gaps: Floats, forces: Floats, strengths: Floats, yields: Floats, *, 
     return Pull(found, thrusts)
 
 
-STILL, UPRIGHT = np.array([[1.0], [0.0], [0.0], [0.0]]), np.eye(3).ravel()
+STILL = np.array([[1.0], [0.0], [0.0], [0.0]])
+EYE = np.eye(3)
+
+
+class Unknowns(NamedTuple):
+    """The n unknowns of a step: the root's offset, and each joint's swing about X and about Z, and its twist.
+
+    They go from the ends to the root; those that can't change are left out.
+    """
+
+    places: Ints
+    """(n,) among those of the root and of m joints, three each."""
+    numbers: list[list[int]]
+    """(m, 3) the number of each joint's unknowns; -1: left out."""
+    pairs: tuple[Ints, Ints]
+    """Pairs of unknowns of the same joint: their places in a flat matrix (n, n), and in flat matrices (m + 1, 3, 3)."""
+    above: Floats
+    """(n, n) 1: what the first does carries the second along; 0.5: each carries the other half the way; 0: neither."""
 
 
 @dataclass(frozen=True)
@@ -289,8 +306,10 @@ class Tree:
     bones: Ints
     """(m,) bones of the joints."""
     has_root: bool
-    skeleton: Skeleton
-    """Its effectors are the ends that a joint carries."""
+    parents: tuple[int, ...]
+    """The joint above each; -1: none."""
+    rests: Floats
+    """(m + 1, 4, 4) places of joints at rest, seen from the joints above; then that of what no joint carries."""
     limits: list[Limit]
     turns: Floats
     """(4, m) rotations of the joints in the initial pose."""
@@ -299,19 +318,21 @@ class Tree:
     stiffness: Floats | None
     """(m, 3, 3) square root of a joint's stiffness about the axes at rest; None: no joint is stiff."""
     origin: Floats
-    """(3,) where the skeleton's origin is in the body: the first joint's head."""
+    """(3,) from where places are measured in the body: the first joint's head."""
     size: float
     """The body's size."""
     ends: Ends
-    places: Floats
-    """(ends, 3) initial places of the ends; those that no joint carries stay there."""
+    tips: Floats
+    """(ends, 4, 1) places of the ends, seen from the joints that carry them, and 1."""
     carriers: Ints
     """(ends,) the joint that carries each; -1: none."""
+    taken: tuple[Ints, Ints]
+    """The bones of the body that joints carry, and these joints."""
 
     @classmethod
     def of(cls, body: Body, joints: Sequence[int], ends: Ends) -> Tree:
         """Return the tree whose joints are the bones `joints`, in this order."""
-        index = {bone: i for i, bone in enumerate(joints)}
+        index, which = {bone: i for i, bone in enumerate(joints)}, np.array(joints, dtype=np.int64)
         parents = np.asarray(body.parents).tolist()
 
         def joint_of(bone: int) -> int:
@@ -319,37 +340,33 @@ class Tree:
                 bone = parents[bone]
             return index[bone] if bone >= 0 else -1
 
-        heads, frames = np.asarray(body.heads, np.float64), np.asarray(body.frames, np.float64)
+        heads, frames = (np.asarray(part, np.float64)[which] for part in (body.heads, body.frames))
         above = [joint_of(parents[bone]) for bone in joints]
         has_root = bool(joints) and joints[0] == body.root
-        carriers = [joint_of(bone) for bone, _ in ends.points]
+        carriers = np.array([joint_of(bone) for bone, _ in ends.points], np.int64)
         places = np.array([point for _, point in ends.points]).reshape(-1, 3)
-        carried = [(joint, place) for joint, place in zip(carriers, places, strict=True) if joint >= 0]
-        size, origin = _size_of(heads[joints], above, carried), heads[joints[0]] if joints else np.zeros(3)
+        carried = [(joint, place) for joint, place in zip(carriers.tolist(), places, strict=True) if joint >= 0]
+        size, origin = _size_of(heads, above, carried), heads[0] if joints else np.zeros(3)
         every = ranges_of(body)
-        own, locked = every[joints], (every[joints, ::2] == 0.0) & (every[joints, 1::2] == 0.0)
+        own, locked = every[which], (every[which, ::2] == 0.0) & (every[which, 1::2] == 0.0)
         own[: int(has_root)], locked[: int(has_root)] = [-np.inf, np.inf] * 3, False
         is_limited = np.asarray(np.isfinite(own).any(axis=1))
         rests, stiffness = _rests_of(body, joints, is_limited, has_root=has_root)
-        turns = quaternions(back_times(rests, frames[joints]).transpose(1, 2, 0))
+        turns = quaternions(back_times(rests, frames).transpose(1, 2, 0))
         swing, twist = swing_twist(turns)
         each = zip(locked.tolist(), np.array([*swing, twist]).T.tolist(), own.tolist(), strict=True)
         limits = [Limit.of(fixed, angle, *range_of(*row)) for fixed, angle, row in each]
-
-        def seen(point: Floats, joint: int) -> Vector:
-            frame, start = (np.eye(3), origin) if joint < 0 else (frames[joints[joint]], heads[joints[joint]])
-            x, y, z = (back_applied(frame, point - start) / size).tolist()
-            return x, y, z
-
-        bones = []
-        for bone, joint, rest in zip(joints, above, rests, strict=True):
-            rest = rest if joint < 0 else back_times(frames[joints[joint]], rest)
-            bones.append(Bone(tuple(rest.ravel().tolist()), seen(heads[bone], joint)))
-        free, segments = tuple(joint < 0 for joint in above), tuple(joint for joint, _ in carried)
-        tips = [seen(place, joint) for joint, place in carried]
-        skeleton = Skeleton(ONE, tuple(above), free, segments, [], bones, tips)
-        which, by = np.array(joints, dtype=np.int64), np.array(carriers, np.int64)
-        return cls(which, has_root, skeleton, limits, turns, is_limited, stiffness, origin, size, ends, places, by)
+        # What no joint carries is seen from the origin.
+        by, starts, seen_from = np.array(above, np.int64), np.array([*heads, origin]), np.array([*frames, EYE])
+        local = np.tile(np.eye(4), (len(joints) + 1, 1, 1))
+        local[:-1, :3, :3] = back_times(seen_from[by], rests)
+        local[:-1, :3, 3] = back_applied(seen_from[by], heads - starts[by]) / size
+        tips = np.ones((len(places), 4, 1))
+        tips[:, :3, 0] = back_applied(seen_from[carriers], places - starts[carriers]) / size
+        owners = np.array([joint_of(bone) for bone in range(len(parents))])
+        taken = np.flatnonzero(owners >= 0)
+        known = limits, turns, is_limited, stiffness, origin, size, ends, tips, carriers, (taken, owners[taken])
+        return cls(which, has_root, tuple(above), local, *known)
 
     @cached_property
     def locked(self) -> Bools:
@@ -357,46 +374,105 @@ class Tree:
         return np.array([limit.locked for limit in self.limits], dtype=bool).reshape(-1, 3).T
 
     @cached_property
-    def _at_rest(self) -> tuple[Floats, list[Vector]]:
-        """The orientations (m, 3, 3) and the heads of the skeleton's bones."""
-        bones = self.skeleton.bones
-        return np.array([bone.rest for bone in bones]).reshape(-1, 3, 3), [bone.head for bone in bones]
+    def carries(self) -> Bools:
+        """(m + 1, m + 1) whether the root's offset and each joint carry another joint, or are it; the offset is 0."""
+        found = np.eye(len(self.parents) + 1, dtype=bool)
+        for joint, above in enumerate(self.parents, 1):
+            found[:, joint] |= found[:, above + 1]
+        return found
 
     @cached_property
-    def pairs(self) -> tuple[Ints, Ints]:
-        """All pairs of a joint and one that it carries: the upper joints, and the lower ones."""
-        above = self.skeleton.parents
-        found = [(upper, joint) for joint in range(len(self.bones)) for upper in path_of(above, joint)[:-1]]
-        upper, lower = np.array(found, dtype=np.int64).reshape(-1, 2).T
-        return upper, lower
+    def held(self) -> Ints:
+        """(h,) those of `Ends.wanted` that joints carry."""
+        return np.flatnonzero(self.carriers[self.ends.wanted] >= 0)
 
-    def split(self, turns: Floats) -> tuple[Floats, Floats]:
-        """Return rotations (4, m) in two parts: those from which angles are measured, and the angles (3, m).
+    @cached_property
+    def moves(self) -> Floats:
+        """(3 h, 3 (m + 1)) 1 where an end's coordinate is moved by an unknown of the root or of a joint, else 0."""
+        found = self.carries[:, self.carriers[self.ends.wanted[self.held]] + 1].T
+        return np.repeat(np.repeat(found, 3, axis=0), 3, axis=1).astype(np.float64)
 
-        Angles are measured from rest, or without limits from the pose itself, since near half a turn they say little
-        about where a bone points.
+    @cached_property
+    def unknowns(self) -> Unknowns:
+        """The unknowns of a step."""
+        is_open = np.concatenate([np.full((1, 3), self.has_root), ~self.locked.T])
+        places, numbers = np.flatnonzero(is_open)[::-1], np.full(is_open.shape, -1)
+        numbers.flat[places] = np.arange(len(places))
+        joints, axes = places // 3, places % 3
+        rows, columns = np.nonzero(joints[:, None] == joints)
+        # A swing carries the axis of its joint's twist along.
+        within = np.array([[0.5, 0.5, 1.0], [0.5, 0.5, 1.0], [0.0, 0.0, 0.5]])
+        above = self.carries[joints[:, None], joints].astype(np.float64)
+        above[rows, columns] = within[axes[rows], axes[columns]]
+        pairs = rows * len(places) + columns, 3 * places[rows] + axes[columns]
+        return Unknowns(places, numbers[1:].tolist(), pairs, above)
+
+    @cached_property
+    def _ranges(self) -> tuple[Ints, Bools, Floats, Floats, Floats]:
+        """The k joints with limits; of their angles (3, k) which are locked, the origin, and the ends on both sides."""
+        limited = np.flatnonzero(self.is_limited)
+        limits = [self.limits[i] for i in limited.tolist()]
+        locked, origin = (np.array([limit[part] for limit in limits]).reshape(-1, 3).T for part in (0, 1))
+        low = np.array([(*limit.low, -limit.twist_low) for limit in limits]).reshape(-1, 3).T
+        high = np.array([(*limit.high, limit.twist_high) for limit in limits]).reshape(-1, 3).T
+        return limited, locked.astype(bool), origin, np.maximum(low, 1e-12), np.maximum(high, 1e-12)
+
+    def allowed(self, angles: Floats) -> Floats:
+        """Return the allowed angles nearest to given ones (3, m)."""
+        limited, locked, origin, low, high = self._ranges
+        found, own = angles.copy(), np.where(locked, 0.0, angles[:, limited] - origin)
+        found[:, limited] = inside = own + origin
+        parts = own / np.where(own < 0.0, low, high)
+        swings, (x, z, twist) = inside[:2] * inside[:2], parts * parts
+        is_outside = (x + z > 1.0) | (twist > 1.0) | (swings[0] + swings[1] > RIM * RIM)
+        for i in limited[is_outside].tolist():
+            found[:, i] = self.limits[i].allowed(*angles[:, i].tolist())
+        return found
+
+    @cached_property
+    def _above(self) -> Ints:
+        """(m,) the joint above each; -1: none."""
+        return np.array(self.parents, dtype=np.int64)
+
+    @cached_property
+    def _jumps(self) -> list[Ints]:
+        """(m + 1,) joints by whose places those of joints are multiplied, one after the other; see `posed`."""
+        found, above = [], np.array([*self.parents, -1])
+        while (above >= 0).any():
+            found.append(above)
+            above = above[above]
+        return found
+
+    def angles_of(self, turns: Floats) -> Floats:
+        """Return the angles (3, m) of joints from rest, for rotations (4, m); 0 without limits.
+
+        Near half a turn they say little about where a bone points, so the angles of joints without limits are measured
+        from the pose itself.
         """
         swing, twist = swing_twist(np.where(self.is_limited, turns, STILL))
-        return np.where(self.is_limited, STILL, turns), np.array([*swing, twist])
+        return np.array([*swing, twist])
 
-    def joined(self, begin: Floats, angles: Floats) -> Floats:
-        """Return the rotations that `split` has split."""
-        return np.where(self.is_limited, joint_rotation(angles[:2], angles[2]), begin)
+    def turned(self, turns: Floats, angles: Floats) -> Floats:
+        """Return the rotations (4, m) of joints that have turned to other angles."""
+        found = multiply(np.where(self.is_limited, STILL, turns), joint_rotation(angles[:2], angles[2]))
+        return np.asarray(found / np.sqrt((found * found).sum(axis=0)))
 
-    def posed(self, begin: Floats, angles: Floats, offset: Floats) -> Posed:
-        """Return the pose for rotations (4, m) and angles (3, m), see `split`, and an offset (3,) of the root."""
-        turned = matrices(begin).transpose(2, 0, 1)
-        rests, heads = self._at_rest
-        every: list[Nested] = times(rests, turned).reshape(-1, 9).tolist()
-        bones = list(map(Bone, every, heads))
-        if self.has_root:
-            x, y, z = (np.array(bones[0].head) + offset).tolist()
-            bones[0] = bones[0]._replace(head=(x, y, z))
-        pose = pose_of(self.skeleton._replace(bones=bones), list(map(tuple, angles.T.tolist())))
-        ends = self.places.copy()
-        ends[self.carriers >= 0] = np.array(pose.ends).reshape(-1, 3) * self.size + self.origin
-        above = [pose.frames[joint] if joint >= 0 else UPRIGHT for joint in self.skeleton.parents]
-        return Posed(pose, angles, times(np.array(above).reshape(-1, 3, 3), rests), ends)
+    def posed(self, turns: Floats, angles: Floats, offset: Floats) -> Posed:
+        """Return the pose for rotations (4, m) from rest, with their angles (3, m), and an offset (3,) of the root."""
+        (x, z, _), turned = angles, matrices(turns).transpose(2, 0, 1)
+        rim = np.sqrt(np.maximum(1.0 - x * x - z * z, STEEPEST_SQUARE))
+        both, axes = x * z / rim, turned[:, :, [0, 2, 1]]
+        swings = np.array([(x * x / rim + rim, both), (z, -x), (both, z * z / rim + rim)])
+        axes[self.is_limited, :, :2] = swings.transpose(2, 0, 1)[self.is_limited]
+        places, rests = self.rests.copy(), self.rests[:-1, :3, :3]
+        places[:-1, :3, :3] = rests @ turned
+        places[0, :3, 3] += offset
+        # Each time, the joints by which places are multiplied are twice as far above.
+        for above in self._jumps:
+            places = places[above] @ places
+        about = places[self._above, :3, :3] @ (rests @ axes)
+        ends = (places[self.carriers] @ self.tips)[:, :3, 0]
+        return Posed(places, turns, angles, axes, about, ends)
 
     def carried(self, body: Body, begin: Posed, posed: Posed) -> tuple[Floats, Floats]:
         """Return the heads (n, 3) and orientations (n, 3, 3) of all bones of a body as its joints carry them.
@@ -407,34 +483,39 @@ class Tree:
             posed: the joints in the new pose.
         """
         heads, frames = (np.array(part, np.float64) for part in (body.heads, body.frames))
-        index = {bone: i for i, bone in enumerate(self.bones.tolist())}
-        owner: list[int] = []
-        for bone, parent in enumerate(np.asarray(body.parents).tolist()):
-            owner.append(index.get(bone, owner[parent] if parent >= 0 else -1))
-        taken = np.flatnonzero(np.array(owner) >= 0)
-        by = np.array(owner)[taken]
-        turned = times_back(posed.frames(by.tolist()), begin.frames(by.tolist()))
-        there = np.array(posed.pose.points).reshape(-1, 3)[by] * self.size + self.origin
+        taken, by = self.taken
+        turned = times_back(posed.frames[by], begin.frames[by])
+        there = posed.heads[by] * self.size + self.origin
         heads[taken] = there + applied(turned, heads[taken] - heads[self.bones[by]])
         frames[taken] = times(turned, frames[taken])
         return heads, frames
 
 
-@dataclass(frozen=True)
-class Posed:
+class Posed(NamedTuple):
     """The joints and ends of a body in a pose."""
 
-    pose: Pose
+    places: Floats
+    """(m + 1, 4, 4) places of the joints; then that of what no joint carries."""
+    turns: Floats
+    """(4, m) rotations of the joints, from rest."""
     angles: Floats
     """(3, m) angles of the joints: their swings about X and Z, and their twists."""
-    rests: Floats
-    """(m, 3, 3) orientations of the joints at rest."""
+    own: Floats
+    """(m, 3, 3) as columns, the axes about which a change of these angles turns joints, seen from rest."""
+    axes: Floats
+    """(m, 3, 3) the same axes in space."""
     ends: Floats
-    """(ends, 3) positions of the ends in the body."""
+    """(ends, 3) places of the ends."""
 
-    def frames(self, joints: Sequence[int]) -> Floats:
-        """Return the orientations (k, 3, 3) of joints."""
-        return np.array([self.pose.frames[joint] for joint in joints]).reshape(-1, 3, 3)
+    @property
+    def frames(self) -> Floats:
+        """(m + 1, 3, 3) the orientations of the joints."""
+        return self.places[:, :3, :3]
+
+    @property
+    def heads(self) -> Floats:
+        """(m + 1, 3) the heads of the joints."""
+        return self.places[:, :3, 3]
 
 
 def _size_of(heads: Floats, parents: Sequence[int], ends: Sequence[tuple[int, Floats]]) -> float:

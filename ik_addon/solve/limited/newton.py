@@ -247,7 +247,6 @@ def _solved(
     least, is_least = None if rows else STEEP / stiffness if least is None else least, False
     while True:
         swept = eliminated(skeleton.parents, joints, forms, least, damping, heads)
-        assert swept is not None
         if rows:
             swept, is_least = _with_rows(skeleton.parents, swept, rows, [factor for factor, _ in ranks], heads)
         if is_least or not rows or damping >= HARDEST:

@@ -42,5 +42,5 @@ def determinants(a: Floats) -> Floats:
 
 def lengths_of(v: Floats) -> Floats:
     """Return the lengths (...) of vectors (..., 3)."""
-    x, y, z = np.moveaxis(v, -1, 0)
+    x, y, z = v[..., 0], v[..., 1], v[..., 2]
     return np.asarray(np.sqrt(x * x + y * y + z * z))

@@ -66,11 +66,7 @@ def inverse(q: Floats) -> Floats:
 
 def vectors_of(q: Floats) -> Floats:
     """Return the rotation vectors (3, ...) of unit quaternions (4, ...), in radians, at most half a turn long."""
-    sine = norm(q[1:])
-    small = sine < 1e-9
-    angle = 2.0 * np.arctan2(sine, np.abs(q[0]))
-    share = np.where(small, 2.0, angle / np.where(small, 1.0, sine))
-    return np.asarray(q[1:] * np.where(q[0] < 0.0, -share, share))
+    return stacked(*turns.vector_of(MANY, (q[0], q[1], q[2], q[3])))
 
 
 def about_vectors(vectors: Floats) -> Floats:
@@ -95,7 +91,8 @@ def between(a: Floats, b: Floats, axis: Floats) -> Floats:
 
 def matrices(q: Floats) -> Floats:
     """Return the rotation matrices (3, 3, ...) of unit quaternions (4, ...)."""
-    return np.array(turns.matrix_of((q[0], q[1], q[2], q[3])))
+    x, y, z = turns.matrix_of((q[0], q[1], q[2], q[3]))
+    return stacked(*x, *y, *z).reshape(3, 3, *q.shape[1:])
 
 
 def quaternions(m: Floats) -> Floats:

@@ -8,9 +8,7 @@ cost as a quadratic function of its twist.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations_with_replacement, product
 from operator import add
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -22,12 +20,6 @@ Form = list[float]
 """The cost V P V / 2 - p V of a twist V (rotation, then translation), as 27 numbers, row by row: the upper half of P's
 rotation block (6), all of its mixed block (9), the upper half of its translation block (6), then p (6)."""
 NOTHING: Form = [0.0] * 27
-_PLACES = [
-    *combinations_with_replacement(range(3), 2),
-    *product(range(3), range(3, 6)),
-    *combinations_with_replacement(range(3, 6), 2),
-]
-"""Row and column of the first 21 of them."""
 
 
 def add_place(form: Form, point: Sequence[float], gap: Sequence[float], stiffness: float) -> None:
@@ -58,37 +50,6 @@ def add_place(form: Form, point: Sequence[float], gap: Sequence[float], stiffnes
     form[26] += stiffness * w
 
 
-def add_orientation(form: Form, gap: Sequence[float], stiffness: float) -> None:
-    """Add to a form a spring that turns its joint by a rotation vector."""
-    for diagonal, at, part in zip((0, 3, 5), (21, 22, 23), gap, strict=True):
-        form[diagonal] += stiffness
-        form[at] += stiffness * part
-
-
-def add_thrust(
-    form: Form,
-    point: Sequence[float] | None,
-    gap: Sequence[float],
-    direction: Sequence[float],
-    stiffness: float,
-    force: float,
-) -> None:
-    """Replace what a spring does along a direction by a constant force.
-
-    Without a point the spring is that of an orientation, and the force a torque.
-    """
-    a, b, c = direction
-    force -= stiffness * (a * gap[0] + b * gap[1] + c * gap[2])
-    way = a, b, c, 0.0, 0.0, 0.0
-    if point is not None:
-        x, y, z = point
-        way = y * c - z * b, z * a - x * c, x * b - y * a, a, b, c
-    for at, (row, column) in enumerate(_PLACES):
-        form[at] -= stiffness * way[row] * way[column]
-    for i, part in enumerate(way):
-        form[21 + i] += force * part
-
-
 Six = tuple[float, float, float, float, float, float]
 Column = Sequence[float]
 """Effect of one unknown: the twist per unit of it (6), and its coupling to the rotation of the joint above (3), which
@@ -105,8 +66,6 @@ class Joint(NamedTuple):
     the upper half."""
     right: Sequence[float]
     """How fast the cost falls with each unknown."""
-    shift: Column | None = None
-    """The effect of a prescribed step, laid out like a column; None: no such step."""
 
 
 Eliminated = tuple[Six, Six, Six, Six]
@@ -123,8 +82,6 @@ class Swept(NamedTuple):
     """Result of a sweep at a joint."""
 
     joint: Joint
-    carried: Form
-    """Cost of everything that the joint carries, as a form of its twist."""
     left: Eliminated
     above: Form
     """Cost of the joint and everything below it, as a form of the parent's twist."""
@@ -136,10 +93,10 @@ def eliminated(
     joints: Sequence[Joint],
     forms: Sequence[Form | None],
     least: float | None,
-    damping: float | None = None,
-    heads: Mapping[int, Sequence[float]] = MappingProxyType({}),
-) -> list[Swept] | None:
-    """Sweep from the ends to the root, eliminating the unknowns of each joint.
+    damping: float,
+    heads: Mapping[int, Sequence[float]],
+) -> list[Swept]:
+    """Sweep from the ends to the root, eliminating the unknowns of each joint; return the result at each joint.
 
     Args:
         parents: the joint above each, an earlier one; -1: none.
@@ -148,21 +105,10 @@ def eliminated(
         least: see `of_three`.
         damping: see `of_three`.
         heads: those of bones that do not inherit rotation, see `hung`.
-
-    Returns:
-        The result at each joint; None without damping, if a pivot is below `least`.
     """
     forms, found = list(forms), []
     for i in range(len(joints) - 1, -1, -1):
-        joint, form = joints[i], forms[i] or NOTHING
-        left = form if joint.shift is None else [*form[:21], *_left(form, joint.shift)]
-        swept = of_three(joint, left, least, damping)
-        if swept is None:
-            return None
-        if joint.shift is not None:
-            for at, coupling in enumerate(joint.shift[6:], 21):
-                swept.above[at] -= coupling
-            swept = swept._replace(carried=form)
+        swept = of_three(joints[i], forms[i] or NOTHING, least, damping)
         found.append(swept)
         if parents[i] >= 0:
             above, beside = hung(swept.above, heads[i]) if i in heads else swept.above, forms[parents[i]]
@@ -170,35 +116,16 @@ def eliminated(
     return found[::-1]
 
 
-def _left(form: Form, twist: Sequence[float]) -> list[float]:
-    """Return the force that a form leaves after a twist."""
-    a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
-    d00, d01, d02, d11, d12, d22, p0, p1, p2, p3, p4, p5 = rest
-    t0, t1, t2, l0, l1, l2, *_ = twist
-    return [
-        p0 - (a00 * t0 + a01 * t1 + a02 * t2 + b00 * l0 + b01 * l1 + b02 * l2),
-        p1 - (a01 * t0 + a11 * t1 + a12 * t2 + b10 * l0 + b11 * l1 + b12 * l2),
-        p2 - (a02 * t0 + a12 * t1 + a22 * t2 + b20 * l0 + b21 * l1 + b22 * l2),
-        p3 - (b00 * t0 + b10 * t1 + b20 * t2 + d00 * l0 + d01 * l1 + d02 * l2),
-        p4 - (b01 * t0 + b11 * t1 + b21 * t2 + d01 * l0 + d11 * l1 + d12 * l2),
-        p5 - (b02 * t0 + b12 * t1 + b22 * t2 + d02 * l0 + d12 * l1 + d22 * l2),
-    ]
-
-
-def of_three(joint: Joint, form: Form, least: float | None, damping: float | None = None) -> Swept | None:
-    """Eliminate the unknowns of a joint without a prescribed step.
+def of_three(joint: Joint, form: Form, least: float | None, damping: float) -> Swept:
+    """Eliminate the unknowns of a joint.
 
     Args:
         joint: its equations.
         form: cost of everything that it carries.
-        least: the smallest pivot allowed; with damping, relative to the squares of the entries beside it, None: any.
-        damping: added to the pivots, of which those that are too small or negative were raised before; None: none are.
-
-    Returns:
-        None without damping, if a pivot is below `least`.
+        least: the smallest pivot, relative to the squares of the entries beside it; None: any, even a negative one.
+        damping: added to the pivots, of which those that are too small or negative were raised before.
     """
-    columns, own, right, _ = joint
-    floor = 0.0 if least is None else least
+    columns, own, right = joint
     a00, a01, a02, a11, a12, a22, b00, b01, b02, b10, b11, b12, b20, b21, b22, *rest = form
     d00, d01, d02, d11, d12, d22, p0, p1, p2, p3, p4, p5 = rest
     x0, x1, x2, x3, x4, x5, f0, f1, f2 = columns[0]
@@ -233,26 +160,17 @@ def of_three(joint: Joint, form: Form, least: float | None, damping: float | Non
     m11 += y0 * g0 + y1 * g1 + y2 * g2 + y3 * g3 + y4 * g4 + y5 * g5
     m12 += y0 * h0 + y1 * h1 + y2 * h2 + y3 * h3 + y4 * h4 + y5 * h5
     m22 += z0 * h0 + z1 * h1 + z2 * h2 + z3 * h3 + z4 * h4 + z5 * h5
-    if damping is not None:
-        m00 = _raised(m00, (f0, f1, f2, f3, f4, f5), least, damping)
-    elif m00 < floor:
-        return None
+    m00 = _raised(m00, (f0, f1, f2, f3, f4, f5), least, damping)
     n01, n02 = m01 / m00, m02 / m00
     m11, m12, m22 = m11 - n01 * m01, m12 - n01 * m02, m22 - n02 * m02
     g0, g1, g2 = g0 - n01 * f0, g1 - n01 * f1, g2 - n01 * f2
     g3, g4, g5 = g3 - n01 * f3, g4 - n01 * f4, g5 - n01 * f5
-    if damping is not None:
-        m11 = _raised(m11, (g0, g1, g2, g3, g4, g5), least, damping)
-    elif m11 < floor:
-        return None
+    m11 = _raised(m11, (g0, g1, g2, g3, g4, g5), least, damping)
     n12 = m12 / m11
     m22 -= n12 * m12
     h0, h1, h2 = h0 - n02 * f0 - n12 * g0, h1 - n02 * f1 - n12 * g1, h2 - n02 * f2 - n12 * g2
     h3, h4, h5 = h3 - n02 * f3 - n12 * g3, h4 - n02 * f4 - n12 * g4, h5 - n02 * f5 - n12 * g5
-    if damping is not None:
-        m22 = _raised(m22, (h0, h1, h2, h3, h4, h5), least, damping)
-    elif m22 < floor:
-        return None
+    m22 = _raised(m22, (h0, h1, h2, h3, h4, h5), least, damping)
     r1 -= n01 * r0
     r2 -= n02 * r0 + n12 * r1
     x0, x1, x2 = f0 / m00, f1 / m00, f2 / m00
@@ -296,7 +214,7 @@ def of_three(joint: Joint, form: Form, least: float | None, damping: float | Non
         (z0, z1, z2, z3, z4, z5),
         (r0 / m00, r1 / m11, r2 / m22, n01, n02, n12),
     )
-    return Swept(joint, form, left, above, (m00, m11, m22))
+    return Swept(joint, left, above, (m00, m11, m22))
 
 
 def _raised(pivot: float, beside: Sequence[float], least: float | None, damping: float) -> float:
@@ -325,7 +243,7 @@ def of_many(joints: Sequence[Joint], end: Sequence[Floats], least: float, dampin
     moved = np.array([(none, z, -y, one, none, none), (-z, none, x, none, one, none), (y, -x, none, none, none, one)])
     form, force = np.einsum("kib,kjb->ijb", moved, moved), np.zeros((6, len(x)))
     swept = []
-    for columns, own, right, _ in reversed(joints):
+    for columns, own, right in reversed(joints):
         column = np.array(columns)
         turns = column[:, :6]
         beside = np.einsum("kib,ijb->kjb", turns, form)
@@ -353,28 +271,6 @@ def of_many(joints: Sequence[Joint], end: Sequence[Floats], least: float, dampin
     return found
 
 
-def solved_again(swept: Swept, right: Sequence[float], force: Sequence[float]) -> tuple[Swept, list[float]]:
-    """Eliminate a joint of which only the right-hand side has changed since it was eliminated.
-
-    Args:
-        swept: the joint as it was eliminated.
-        right: the new right-hand side.
-        force: the part p of the form of everything that it carries.
-
-    Returns:
-        The eliminated joint, and the part p of its form of the parent's twist.
-    """
-    joint, _, (first, second, third, (_, _, _, n01, n02, n12)), _, (m00, m11, m22) = swept
-    p0, p1, p2, p3, p4, p5 = force
-    (x0, x1, x2, x3, x4, x5, *_), (y0, y1, y2, y3, y4, y5, *_), (z0, z1, z2, z3, z4, z5, *_) = joint.columns
-    r0, r1, r2 = right
-    r0 += x0 * p0 + x1 * p1 + x2 * p2 + x3 * p3 + x4 * p4 + x5 * p5
-    r1 += y0 * p0 + y1 * p1 + y2 * p2 + y3 * p3 + y4 * p4 + y5 * p5 - n01 * r0
-    r2 += z0 * p0 + z1 * p1 + z2 * p2 + z3 * p3 + z4 * p4 + z5 * p5 - n02 * r0 - n12 * r1
-    above = [p - a * r0 - b * r1 - c * r2 for p, a, b, c in zip(force, first, second, third, strict=True)]
-    return swept._replace(left=(first, second, third, (r0 / m00, r1 / m11, r2 / m22, n01, n02, n12))), above
-
-
 def hung(form: Form, head: Sequence[float]) -> Form:
     """Return a bone's form as one of its parent's twist, if it inherits no rotation: then only its head moves."""
     x, y, z = head
@@ -395,7 +291,7 @@ def hung(form: Form, head: Sequence[float]) -> Form:
 def substituted(
     parents: Sequence[int],
     swept: Sequence[Swept],
-    heads: Mapping[int, Sequence[float]] = MappingProxyType({}),
+    heads: Mapping[int, Sequence[float]],
 ) -> tuple[list[tuple[float, float, float]], list[Six]]:
     """Sweep back from the root to the ends; return the unknowns and the twist of each joint.
 
@@ -407,7 +303,7 @@ def substituted(
     found: list[tuple[float, float, float]] = []
     twists: list[Six] = []
     for i, above in enumerate(parents):
-        (columns, _, _, shift), _, (first, second, third, rest), _, _ = swept[i]
+        (columns, _, _), (first, second, third, rest), _, _ = swept[i]
         v0, v1, v2, v3, v4, v5 = RESTING if above < 0 else twists[above]
         if i in heads:
             x, y, z = heads[i]
@@ -423,30 +319,6 @@ def substituted(
         (f0, f1, f2, f3, f4, f5, *_), (g0, g1, g2, g3, g4, g5, *_), (h0, h1, h2, h3, h4, h5, *_) = columns
         v0, v1, v2 = v0 + x * f0 + y * g0 + z * h0, v1 + x * f1 + y * g1 + z * h1, v2 + x * f2 + y * g2 + z * h2
         v3, v4, v5 = v3 + x * f3 + y * g3 + z * h3, v4 + x * f4 + y * g4 + z * h4, v5 + x * f5 + y * g5 + z * h5
-        if shift is not None:
-            f0, f1, f2, f3, f4, f5, _, _, _ = shift
-            v0, v1, v2, v3, v4, v5 = v0 + f0, v1 + f1, v2 + f2, v3 + f3, v4 + f4, v5 + f5
         found.append((x, y, z))
         twists.append((v0, v1, v2, v3, v4, v5))
     return found, twists
-
-
-def pushed(joint: Joint, form: Form, above: Six, own: Six, unknowns: Sequence[float]) -> list[float]:
-    """Return the force that still pushes each unknown of a joint on, after a step.
-
-    Args:
-        joint: its equations with all three unknowns, open or not.
-        form: cost of everything that the joint carries.
-        above: twist of the joint above.
-        own: twist of the joint itself.
-        unknowns: their values in the step.
-    """
-    w0, w1, w2, w3, w4, w5 = _left(form, own)
-    v0, v1, v2, _, _, _ = above
-    u0, u1, u2 = unknowns
-    found = []
-    for (t0, t1, t2, l0, l1, l2, c0, c1, c2), row, right in zip(joint.columns, joint.own, joint.right, strict=True):
-        force = t0 * w0 + t1 * w1 + t2 * w2 + l0 * w3 + l1 * w4 + l2 * w5
-        force -= c0 * v0 + c1 * v1 + c2 * v2 + row[0] * u0 + row[1] * u1 + row[2] * u2
-        found.append(right + force)
-    return found

@@ -146,6 +146,14 @@ def turned(turn: Quaternion, vectors: Sequence[Vector]) -> list[Vector]:
     return [(a * x + b * y + c * z, d * x + e * y + f * z, g * x + h * y + i * z) for x, y, z in vectors]
 
 
+def vector_of(do: Numbers, q: Quaternion) -> Vector:
+    """Return the rotation vector of a unit quaternion, in radians, at most half a turn long."""
+    w, x, y, z = q
+    sine = do.most(do.sqrt(x * x + y * y + z * z), 1e-150)
+    share = 2.0 * do.arctan2(sine, abs(w)) / sine
+    return times((x, y, z), do.where(w < 0.0, -share, share))
+
+
 def about(do: Numbers, vector: Vector) -> Quaternion:
     """Return the quaternion of a rotation vector, in radians."""
     size = size_of(do, vector)
