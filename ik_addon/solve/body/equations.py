@@ -1,7 +1,7 @@
 """Linear equations for a step of a body: the cheapest one that brings its ends where they should be.
 
-They are one matrix, unlike those of chains and trees, which `maths.sweep` solves joint by joint: bodies of 7 to 35 joints,
-many of them hinges, take 1 ms a pass instead of 2 to 2.4.
+They are one matrix, unlike those of chains and trees, which `maths.sweep` solves joint by joint: bodies of 7 to 35
+joints, many of them hinges, take 1 ms a pass instead of 2 to 2.4.
 """
 
 from __future__ import annotations

@@ -282,7 +282,7 @@ def _again(parents: Sequence[int], swept: list[Swept], row: Unknowns, heads: dic
     """Return what is left of other right-hand sides after the same sweep, divided by the pivots."""
     forces, found = [RESTING] * len(swept), [ZERO] * len(swept)
     for i in range(len(swept) - 1, -1, -1):
-        (columns, *_), _, (first, second, third, (_, _, _, n01, n02, n12)), _, (m00, m11, m22) = swept[i]
+        (columns, *_), (first, second, third, (_, _, _, n01, n02, n12)), _, (m00, m11, m22) = swept[i]
         (p0, p1, p2, p3, p4, p5), (r0, r1, r2), parent = forces[i], row[i], parents[i]
         (x0, x1, x2, x3, x4, x5, *_), (y0, y1, y2, y3, y4, y5, *_), (z0, z1, z2, z3, z4, z5, *_) = columns
         r0 += x0 * p0 + x1 * p1 + x2 * p2 + x3 * p3 + x4 * p4 + x5 * p5
