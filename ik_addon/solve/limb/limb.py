@@ -127,7 +127,7 @@ _CLEARLY = 1e-6
 """A knee whose cosine is farther than this from those it allows has no turn that suits it."""
 _SINGLE = 1e-6
 """Radians by which a joint may be outside its limits: rounding of rest matrices to single precision puts a bone's end
-beside its axis by up to a tenth of this, so that no pose has both the end of a hinge at its target and its axis exact."""
+beside its axis by up to a tenth of this, and then a hinge's end or its axis is off."""
 
 
 Side = Callable[["Work", Vector], Vector]
