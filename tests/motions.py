@@ -102,12 +102,7 @@ def _cartwheel(t: float) -> Pose:
     return (50.0 * t, 95.0 - 10.0 * math.sin(0.5 * t) ** 2, 0.0), (-math.degrees(t), 0.0, 0.0), angles
 
 
-MOTIONS: Mapping[str, Callable[[float], Pose]] = {
-    "run": _run,
-    "crawl": _crawl,
-    "sit": _sit,
-    "cartwheel": _cartwheel,
-}
+MOTIONS: Mapping[str, Callable[[float], Pose]] = {"run": _run, "crawl": _crawl, "sit": _sit, "cartwheel": _cartwheel}
 """Motions by name, as functions of a phase that runs from 0 to a full turn."""
 
 

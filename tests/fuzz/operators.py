@@ -127,11 +127,4 @@ def apply_as_rest(case: Case) -> None:
     case.after_edit_mode()
 
 
-EDITS: list[Callable[[Case], None]] = [
-    solve_and_restore,
-    bake,
-    apply_pose,
-    snap_target,
-    convert,
-    apply_as_rest,
-]
+EDITS: list[Callable[[Case], None]] = [solve_and_restore, bake, apply_pose, snap_target, convert, apply_as_rest]
