@@ -18,11 +18,8 @@ STIFFER = ((0.0, 0.05), (0.03, 0.2), (0.1, 0.3), (0.3, 0.9), (1.0, 0.2))
 """Pairs to try in turn; the first that suffices is used, and the last always does. First: the share to add of the
 stiffness that is sure to keep every joint from turning over by itself. Second: the least stiffness (pivot) that a joint
 may then have, as a fraction of its stiffness without forces."""
-
-
 CROSSING = np.cross(EYE[:, None], EYE).swapaxes(1, 2).reshape(3, 9)
-
-
+"""Turns vectors into the matrices of their cross products, see `_crossing`."""
 SMALL, PRODUCT = 80, 250_000
 """Unknowns are eliminated in blocks of so many, and matrices multiplied in parts of so many products of numbers: with
 more, numpy's library starts threads, which cost more than they bring, ten times as much where other programs are busy.

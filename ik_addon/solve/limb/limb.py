@@ -220,8 +220,8 @@ class Work:
             joints[0] = joints[0]._replace(twists=WHOLE if free else twists)
         roll: float | None = 0.0
         if not all(joint.allows(0.0) for joint in joints):
-            tried = [roll for joint in joints for roll in joint.bounds()]
-            roll = min((roll for roll in tried if all(joint.allows(roll) for joint in joints)), key=abs, default=None)
+            tried = sorted((roll for joint in joints for roll in joint.bounds()), key=abs)
+            roll = next((roll for roll in tried if all(joint.allows(roll) for joint in joints)), None)
         if roll is None:
             return None
         if hip.twist_low != -inf:
