@@ -17,9 +17,14 @@ from mathutils import Matrix
 
 from ik_addon.bake import baking
 from ik_addon.core import compat
+from ik_addon.core.goals import path_of
+from ik_addon.core.settings import chain_of
+from ik_addon.rig.plan import chain
+from ik_addon.targets.movable import goals_of
 from tests import rigs
 
 from .characters import BLENDER, FRAMES, KEYED, OURS, Character, key
+from .metarig import add_human, human
 from .playback import Play, case
 from .timing import Case, Run
 
@@ -124,6 +129,56 @@ class Rigify:
         return [ob]
 
 
+@dataclass(frozen=True)
+class SetUp:
+    """The human metarig after Set Up Character, the targets of all its chains keyed; Blender's has the same chains."""
+
+    keyed_limbs: bool = False
+    presets: bool = True
+
+    @property
+    def solved(self) -> list[str]:
+        """Return the bones posed by IK."""
+        limbs = ("thigh", "shin", "foot", "upper_arm", "forearm", "hand")
+        return [*(f"spine.{i:03d}" for i in range(1, 7)), *(f"{bone}.{side}" for bone in limbs for side in "LR")]
+
+    @property
+    def tips(self) -> list[str]:
+        """Return no chains: spine and head are too short for some of their targets."""
+        return []
+
+    def build(self, solver: str) -> list[bpy.types.Object]:
+        """Return the armature of a new scene; its chains are solved by one of `OURS`, `BLENDER` and `NOBODY`."""
+        human()
+        rigs.new_file()
+        bpy.context.scene.frame_end = FRAMES
+        ob = add_human("character")
+        bpy.ops.object.mode_set(mode="POSE")
+        bpy.ops.ik_addon.character_setup()
+        bpy.ops.object.mode_set(mode="OBJECT")
+        rng = np.random.default_rng(0)
+        for tip in chain.tips(ob):
+            target, *_ = goals_of(tip)
+            sway = 0.02 * np.sin(KEYED[:, None] / (8.0, 12.0, 10.0) + rng.uniform(0.0, 6.0, 3))
+            key(target.ob, path_of(target.holder, "location"), KEYED, np.array(target.holder.location) + sway)
+            if solver == BLENDER:
+                _constrain(tip, chain_of(tip))
+        ob.ik_addon.live = solver == OURS
+        bpy.context.view_layer.update()
+        return [ob]
+
+
+def _constrain(tip: bpy.types.PoseBone, own: Any) -> None:
+    """Add Blender's constraints that do what a chain does."""
+    ik: Any = tip.constraints.new("IK")
+    ik.chain_count, ik.use_rotation = own.chain_length, own.use_rotation
+    ik.target, ik.subtarget = own.target, own.target_bone
+    ik.pole_target, ik.pole_subtarget = own.pole, own.pole_bone
+    if own.use_end_rotation:
+        copied: Any = tip.id_data.pose.bones[own.end_bone].constraints.new("COPY_ROTATION")
+        copied.target, copied.subtarget = own.target, own.target_bone
+
+
 @cache
 def generated() -> Path:
     """Return a file with the human that Rigify generates, which takes seconds. Replaces the open file."""
@@ -200,6 +255,7 @@ CASES = {
     "production-constraint": _case(with_constraint, 3.2),
     "production-child-of": _case(with_child_of, 3.2),
     "production-rigify": case(Play(Rigify()), 4.5, OF_THE_FLOOR),
+    "production-set-up": case(Play(SetUp()), None, OF_THE_FLOOR),
     "production-constraint-loop": _case(with_constraint, again=True),
     "production-rigify-loop": case(Play(Rigify(), again=True), None, OF_THE_FLOOR),
     "production-set": _case(aim=1.2, keyed_limbs=False, others=5000),
