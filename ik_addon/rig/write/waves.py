@@ -88,7 +88,7 @@ def pose(
         for wave in plan.waves:
             limbs, goals = current.limbs(wave), current.goals(wave)
             if limbs.still is not None and goals.stand:
-                first = Outcomes(plan, 1)
+                first = outcomes.frames(slice(1))
                 posed = solve_limbs(limbs.still, members_of(wave, goals.members(slice(1))), first, hurried=hurried)
                 outcomes.keep(wave, first)
                 current.put(posed.on_frames(limbs.group))
