@@ -118,11 +118,9 @@ _DIRECTION = 1e-12
 """A target nearer to the root than this gives no direction."""
 _STRAIGHTEST = 1e-7
 """A lower bone in line with the upper one draws no circle; its side is that of one bent by this many radians."""
-_ROUNDED = 1.5e-7
-"""Radians outside its limits at which a straight knee counts as allowed: rounding of its rest pose to single precision
-moves it there."""
-_CLEARLY_BENT = 1e-2
-"""Then its side is that of a knee bent by this many radians: of one bent less, that rounding would decide the side."""
+_CLEARLY_BENT, _HINGE_BENT = 1e-2, 0.1
+"""The side of a straight knee, and of a hinge bent by less, is that of one bent by this many radians: rounding of rest
+matrices would decide its own, and turn a limb whose hinge is bent by less than the second by more than 1e-5 radians."""
 _CLEARLY = 1e-6
 """A knee whose cosine is farther than this from those it allows has no turn that suits it."""
 _SINGLE = 1e-6
@@ -246,7 +244,7 @@ class Work:
         if self.turns is not None:
             return bool(self.turns)
         circle = self._lower_circle()
-        if outside(plus(circle.center, circle.cosine), self.limb.knee) <= EDGE:
+        if outside(plus(circle.center, circle.cosine), self.limb.knee) <= 0.5 * _SINGLE:
             return True
         _, (least, _), (greatest, _) = self.limb.bending
         if not greatest - _CLEARLY <= self.triangle.bend_cosine <= least + _CLEARLY:
@@ -288,13 +286,15 @@ class Work:
         """Return the path of the lower bone in the knee's axes as the upper one turns about itself."""
         cosine, sine = self.triangle.bend_cosine, self.triangle.bend_sine
         along, side, normal = back_product(self.limb.rest, (self.along, self.side, self.normal))
-        if sine < _STRAIGHTEST:
-            if cosine > 0.0 and outside(along, self.limb.knee) <= _ROUNDED:
-                least = sqrt(1.0 - _CLEARLY_BENT * _CLEARLY_BENT)
-                wide = Circle(times(along, least), times(side, _CLEARLY_BENT), times(normal, _CLEARLY_BENT))
+        is_hinge = (0.0, 0.0) in zip(self.limb.knee.low, self.limb.knee.high, strict=True)
+        if sine < (_HINGE_BENT if is_hinge else _STRAIGHTEST):
+            if cosine > 0.0 and outside(along, self.limb.knee) <= 10.0 * _SINGLE:
+                bent = _HINGE_BENT if is_hinge else _CLEARLY_BENT
+                wide = Circle(times(along, sqrt(1.0 - bent * bent)), times(side, bent), times(normal, bent))
                 if arcs_inside(wide, self.limb.knee):
                     return wide
-            cosine, sine = copysign(sqrt(1.0 - _STRAIGHTEST * _STRAIGHTEST), cosine), _STRAIGHTEST
+            if sine < _STRAIGHTEST:
+                cosine, sine = copysign(sqrt(1.0 - _STRAIGHTEST * _STRAIGHTEST), cosine), _STRAIGHTEST
         return Circle(times(along, cosine), times(side, sine), times(normal, sine))
 
     def _turn_by(self, angle: float) -> None:
