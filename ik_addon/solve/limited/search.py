@@ -266,13 +266,14 @@ class Search:
             for _ in range(_PASSES):
                 angles = passes.outward(angles, passes.inward(angles))
         error = State.of(self.system.places, angles).error
-        is_straight = self.body.is_serial and error <= self.lacks[0] + _CERTAIN
-        if self.body.is_serial and not is_straight:
-            [(angles, error, steps)] = yield [Ask(angles, _POLISH, is_whole=False)]
+        if self.body.is_serial:
+            if error > self.lacks[0] + _CERTAIN:
+                [(angles, error, steps)] = yield [Ask(angles, _POLISH, is_whole=False)]
+            if error <= self.lacks[0] + _CERTAIN:
+                return angles, steps  # joints twist as in FK, and a straight chain shows no side to a pole
             if not self._is_best(angles, error):
                 return None
-        # A straight chain shows no side.
-        angles, more = yield from self._settled(angles, error, _STAGES[-1:], is_whole=not is_straight)
+        angles, more = yield from self._settled(angles, error, _STAGES[-1:])
         return angles, steps + more
 
     def straight(self) -> Angles | None:
@@ -389,13 +390,13 @@ class Search:
         poses = table(self.body, number, count)
         return (yield [self._ask(angles, _LONGER, _PULL, is_whole=False) for angles in poses])
 
-    def _settled(self, angles: Angles, size: float, stages: Sequence[Stage], *, is_whole: bool = True) -> Searching:
+    def _settled(self, angles: Angles, size: float, stages: Sequence[Stage]) -> Searching:
         """Decide what places leave open, by poles and orientations, then by the FK pose; weights are times `size`."""
         steps = 0
         for share, last, still in stages:
             light = share * size
             anchor = Anchor(self.fk, light if self.only_places else last * light)
-            ask = Ask(angles, _SETTLE, None, still, anchor, is_whole, light, is_straight=True)
+            ask = Ask(angles, _SETTLE, still=still, anchor=anchor, light=light, is_straight=True)
             [(angles, _, more)] = yield [ask]
             steps += more
         return angles, steps
