@@ -78,7 +78,7 @@ _STAGES = (1e-2, 3e-3, 1e-3), (1e-3, 3e-3, 1e-4), (1e-4, 3e-3, 1e-9)
 """What a target out of reach leaves open, like the twist of a straight branch, is decided in stages: weights of squared
 poles and orientations, as fractions of the error, so small that they decide nothing else; of being a radian away from
 the FK pose, relative to these; and the length, in radians, of Newton's last step. With a place alone, a chain that is
-held back by limits needs two stages: 14 steps, in one 15 and in three 17. So do orientations, without which a free chain
+held back by limits needs two stages: 14 steps, in one 15 and in three 17. So do orientations, or a free chain
 settles only to 5e-4 radians."""
 _MEETING = (0.1, 3e-3, 1e-3), (0.1, 3e-5, 1e-9)
 """The same where a target is reached, but not its pole and orientation as well. Of 3,456 targets of chains and trees
