@@ -25,13 +25,13 @@ from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
-from math import acos, asin, atan2, copysign, cos, hypot, inf, pi, sin, sqrt
+from math import acos, asin, atan2, cos, hypot, inf, pi, sin, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from ..maths.numbers import ONE, Nested
-from ..maths.turns import applied, at_limit, inverse, multiply, tilted, turn_of
+from ..maths.turns import applied, at_limit, inverse, multiply, tilted, turn_of, vector_of
 from ..maths.vectors import ZERO, Vector, dot, minus, norm, over, plus, times, unit
 from ..problem import Aim, Floats, Ints, OutOfReach, Problem, Solution, Solved, Solver, path_of, reachable, status_of
 from . import descent
@@ -296,9 +296,9 @@ class Search:
         system = System.of(skeleton, [place, turned._replace(rotation=tuple(chain(*zip(*frame, strict=True))))])
         passes, wanted = Passes(system), [head] * (len(self.fk) + 1)
         # The joints share the part of the tip's turn from FK that is about the line that all bones are on.
-        w, _, y, _ = multiply(turn_of(ONE, passes.outward(self.fk, wanted)[-1]), inverse(turn_of(ONE, self.fk[-1])))
-        size, mobility = sqrt(max(1.0 - w * w, 1e-24)), [joint.mobility[2] for joint in skeleton.joints]
-        twist = copysign(2.0, w) * atan2(size, abs(w)) * y / size / max(sum(mobility), 1e-9)
+        turn = multiply(turn_of(ONE, passes.outward(self.fk, wanted)[-1]), inverse(turn_of(ONE, self.fk[-1])))
+        mobility = [joint.mobility[2] for joint in skeleton.joints]
+        twist = vector_of(ONE, turn)[1] / max(sum(mobility), 1e-9)
         angles = [(x, z, own + twist * each) for (x, z, own), each in zip(self.fk, mobility, strict=True)]
         angles = passes.outward(angles, wanted)
         missed, off = system.split(State.of(system, angles).residual)
