@@ -9,6 +9,11 @@ directions, which are added to the swept equations (M. Woodbury, "Inverting modi
 A direction of negative curvature is followed like one of positive curvature, away from the saddle (Y. Dauphin et al.,
 "Identifying and attacking the saddle point problem in high-dimensional non-convex optimization", arXiv 1406.2572).
 With poles, such steps would lead far astray: there, the damping grows until no curvature is negative.
+
+Runs with an anchor follow narrow valleys, which they would leave if joints just stopped at limits. So springs hold such
+joints there, and the step is solved again for all others, as active sets do for bounds (J. Nocedal and S. Wright,
+"Numerical Optimization", 2nd edition, Springer 2006, chapter 16). Where a place is reached but limits keep its
+orientation from being met, this takes 25 steps instead of 83, on 176 problems.
 """
 
 from __future__ import annotations
@@ -20,11 +25,11 @@ from math import inf
 from typing import NamedTuple
 
 from ..maths.numbers import ONE, Number, Numbers
-from ..maths.sweep import NOTHING, RESTING, Form, Six, Swept, eliminated, of_many, substituted
+from ..maths.sweep import NOTHING, RESTING, Form, Swept, eliminated, of_many, substituted
 from ..maths.sweep import Joint as Equation
 from ..maths.turns import Quaternion, inverse, multiply, rotate, turn_of
-from ..maths.vectors import ZERO, Vector, cross, dot, times
-from .descent import State, finished, longest, solved
+from ..maths.vectors import ZERO, Vector, cross, dot, plus, times
+from .descent import OUTSIDE, State, finished, longest, solved
 from .objectives import Pole, System, couplings_of, moments_of
 from .skeleton import (
     STEEPEST_SQUARE,
@@ -46,6 +51,12 @@ STEEP = 0.1
 """Without an anchor, pivots are raised to this fraction of what would be safe for all matrices (P. Gill and W. Murray,
 "Newton-type methods for unconstrained and linearly constrained optimization", Mathematical Programming 7, 1974, doi
 10.1007/bf01585529)."""
+STIFF = 1e6
+"""How stiff the springs are that hold joints at their limits."""
+ROUNDS = 4
+"""Maximum number of times a step is computed again for joints that leave their limits; then these are clamped."""
+Held = tuple[Number, Number]
+"""Whether the swing and the twist of a joint are held at its limits."""
 Unknowns = list[Vector]
 """Of each joint: the twist, the second coordinate of its swing, and the first."""
 
@@ -63,40 +74,42 @@ def away_from(angle: Vector, kept: Vector) -> Vector:
     return 2.0 * (angle[0] - kept[0]), 2.0 * (angle[1] - kept[1]), angle[2] - kept[2]
 
 
-def newton_step(
-    system: System, now: State, kept: list[Number], damping: Number, anchor: Anchor | None
-) -> tuple[Angles, Number, Number]:
+def newton_step(system: System, now: State, damping: Number, anchor: Anchor | None) -> tuple[Angles, Number, Number]:
     """Return a Newton step in radians, the rate at which half the cost falls along it, and the damping that it took.
 
     Args:
         system: the body and its objectives.
         now: where it is.
-        kept: the residual from which to take the curvature.
         damping: added to the curvature.
         anchor: the pose to stay near; None: none.
     """
     skeleton, pose, do = system.skeleton, now.pose, system.skeleton.do
-    couplings = couplings_of(skeleton, pose, system.pulls(pose, kept))
-    curving = slopes_of(pose, [(h - f, c - g, d - b) for _, b, c, d, _, f, g, h, _ in couplings])
-    slopes = curving
-    if kept is not now.residual:
-        slopes = slopes_of(pose, moments_of(skeleton, pose, system.pulls(pose, now.residual)))
+    couplings = couplings_of(skeleton, pose, system.pulls(pose, now.residual))
+    slopes = slopes_of(pose, [(h - f, c - g, d - b) for _, b, c, d, _, f, g, h, _ in couplings])
     share: Number = 0.0
     away = [ZERO] * len(slopes)
     if anchor is not None:
         share, away = anchor.share, list(map(away_from, now.angles, anchor.angles))
 
     def laid_out(
-        joint: Joint, angle: Vector, slope: Vector, bend: Vector, away: Vector, axes: Nine, head: Vector, coupling: Nine
-    ) -> tuple[Equation, tuple[Number, Number], Vector]:
-        x, z, twist = times(away, share)
-        whole = slope[0] + x, slope[1] + z, slope[2] + twist
-        room = room_of(do, joint, angle, (bend[0] + x, bend[1] + z, bend[2] + twist))
-        return equation_of(do, (axes, head, coupling), room, angle, (whole, bend), share), room.along, whole
+        joint: Joint, angle: Vector, slope: Vector, away: Vector, axes: Nine, head: Vector, coupling: Nine
+    ) -> tuple[Equation, tuple[Number, Number], Vector, Held]:
+        whole = plus(slope, times(away, share))
+        room = room_of(do, joint, angle, whole)
+        equation = equation_of(do, (axes, head, coupling), room, angle, (whole, slope), share)
+        return equation, room.along, whole, (1.0 * room.is_on_rim, 0.0)
 
-    parts = skeleton.joints, now.angles, slopes, curving, away, pose.axes, pose.points, couplings
-    equations, ways, whole = zip(*each_joint(do, laid_out, *parts), strict=True)
-    found, damping = _solved(system, pose, kept, equations, damping, None if anchor is None else 0.0)
+    parts = skeleton.joints, now.angles, slopes, away, pose.axes, pose.points, couplings
+    equations, ways, whole, held = zip(*each_joint(do, laid_out, *parts), strict=True)
+    least = None if anchor is None else 0.0
+    found, damping = _solved(system, now, equations, damping, least)
+    for _ in range(0 if anchor is None else ROUNDS):
+        stopped = each_joint(do, partial(stopped_of, do), skeleton.joints, now.angles, ways, found, equations, held)
+        equations, held, leaving = zip(*stopped, strict=True)
+        chosen = sum(leaving) > 0.0
+        if not do.any(chosen):
+            break
+        found, damping = do.redone(_solved, chosen, (system, now, equations, damping, least), (found, damping))
     move: Angles = []
     fall: Number = 0.0
     for (twist, second, first), (along_x, along_z), (a, b, c) in zip(found, ways, whole, strict=True):
@@ -114,21 +127,6 @@ def slopes_of(pose: Pose, moments: Iterable[Vector]) -> list[Vector]:
     return found
 
 
-def twists_of(skeleton: Skeleton, pose: Pose, move: Angles) -> list[Six]:
-    """Return how bones turn, and move the point at the origin, while joints turn by small angles in radians."""
-    found: list[Six] = []
-    for i, ((p, q, r), axes, (x, y, z)) in enumerate(zip(move, pose.axes, pose.points, strict=True)):
-        parent = skeleton.parents[i]
-        u, v, w, k, m, n = RESTING if parent < 0 else found[parent]
-        if skeleton.free[i]:
-            k, m, n = k + v * z - w * y, m + w * x - u * z, n + u * y - v * x
-            u = v = w = 0.0
-        a, b, c, d, e, f, g, h, j = axes
-        a, d, g = a * p + b * q + c * r, d * p + e * q + f * r, g * p + h * q + j * r
-        found.append((u + a, v + d, w + g, k + y * g - z * d, m + z * a - x * g, n + x * d - y * a))
-    return found
-
-
 class Room(NamedTuple):
     """How a joint can move."""
 
@@ -138,6 +136,7 @@ class Room(NamedTuple):
     """What the curvature of the rim adds to that of the cost along it."""
     free: tuple[Number, Number, Number]
     """Which of the coordinates can change at all; on a rim the second can't."""
+    is_on_rim: Number
 
 
 def room_of(do: Numbers, joint: Joint, angle: Vector, slope: Vector) -> Room:
@@ -156,7 +155,7 @@ def room_of(do: Numbers, joint: Joint, angle: Vector, slope: Vector) -> Room:
     share_x, share_z = x / half_x * moves_x, z / half_z * moves_z
     rim = share_x * share_x + share_z * share_z > 1.0 - ON_RIM
     if not do.any(rim):
-        return Room((1.0 * room_x, 0.0), 0.0, (room_x, room_z, turns))
+        return Room((1.0 * room_x, 0.0), 0.0, (room_x, room_z, turns), rim)
     a, b = share_x / half_x, share_z / half_z
     size = do.most(do.sqrt(a * a + b * b), 1e-200)
     a, b = a / size, b / size
@@ -165,7 +164,7 @@ def room_of(do: Numbers, joint: Joint, angle: Vector, slope: Vector) -> Room:
     over, under = b / half_x, a / half_z
     bend = push * (over * over + under * under) / size / 2.0
     along = do.where(rim, -b, 1.0) * room_x, do.where(rim, a, 0.0) * room_z
-    return Room(along, do.where(rim, bend, 0.0), (room_x | (rim & room_z), room_z > rim, turns))
+    return Room(along, do.where(rim, bend, 0.0), (room_x | (rim & room_z), room_z > rim, turns), rim)
 
 
 def equation_of(
@@ -188,7 +187,7 @@ def equation_of(
         slopes: how the cost grows, and how the part grows from which the curvature is taken.
         share: of the curvature that an anchor adds.
     """
-    (first_x, first_z), across, (is_first, is_second, is_twist) = room
+    (first_x, first_z), across, (is_first, is_second, is_twist), _ = room
     (a, b, c, d, e, f, g, h, i), (x, y, z), (j, k, m, n, o, p, q, r, s) = turns
     (slope, bend), (u, v, w) = slopes, (r - p, m - q, n - k)
     a, d, g = a * first_x + b * first_z, d * first_x + e * first_z, g * first_x + h * first_z
@@ -218,20 +217,64 @@ def equation_of(
     return Equation((twist, second, first), own, right)
 
 
+def stopped_of(
+    do: Numbers,
+    joint: Joint,
+    angle: Vector,
+    along: tuple[Number, Number],
+    step: Vector,
+    equation: Equation,
+    held: Held,
+) -> tuple[Equation, Held, Number]:
+    """Hold a joint that a step takes out of its limits at their boundary, by a spring.
+
+    Args:
+        do: floats or arrays.
+        joint: its limits.
+        angle: its angles.
+        along: see `Room`.
+        step: its unknowns.
+        equation: of these.
+        held: whether its swing and its twist are held already.
+
+    Returns:
+        The equation, whether swing and twist are held now, and whether any was not before.
+    """
+    (is_swing, is_twist), (twist, second, first) = held, step
+    # Half of a step, as coordinates of a swing are.
+    new_x, new_z = angle[0] + 0.5 * first * along[0], angle[1] + 0.5 * (first * along[1] + second)
+    near_x, near_z = do.nearest_swing(new_x, new_z, joint.low, joint.high)
+    a, b, end = new_x - near_x, new_z - near_z, do.least(do.most(angle[2] + twist, joint.twist_low), joint.twist_high)
+    size = do.sqrt(a * a + b * b)
+    swings, twists = (size > OUTSIDE) > is_swing, (abs(angle[2] + twist - end) > OUTSIDE) > is_twist
+    if not do.any(swings | twists):
+        return equation, held, 0.0 * size
+    size = do.most(size, 1e-200)
+    a, b = a / size, b / size
+    depth = 2.0 * (a * (near_x - angle[0]) + b * (near_z - angle[1]))
+    stiff, stiff_twist = do.where(swings, STIFF, 0.0), do.where(twists, STIFF, 0.0)
+    (t0, t1, t2), (_, s1, s2), (_, _, f2) = equation.own
+    on_twist, on_second, on_first = equation.right
+    own = (t0 + stiff_twist, t1, t2), (t1, s1 + stiff * b * b, s2 + stiff * a * b), (t2, s2, f2 + stiff * a * a)
+    right = on_twist + stiff_twist * (end - angle[2]), on_second + stiff * depth * b, on_first + stiff * depth * a
+    held = do.where(swings, 1.0, is_swing), do.where(twists, 1.0, is_twist)
+    return Equation(equation.columns, own, right), held, do.where(swings | twists, 1.0, 0.0)
+
+
 def _solved(
-    system: System, pose: Pose, kept: list[Number], joints: Sequence[Equation], damping: Number, least: float | None
+    system: System, now: State, joints: Sequence[Equation], damping: Number, least: float | None
 ) -> tuple[Unknowns, Number]:
     """Solve the equations of all joints, damped; return the unknowns, and the damping that this took.
 
     With poles, the damping grows until the equations are those of a minimum; otherwise pivots are made positive, for
     `least` see `sweep.of_three`.
     """
-    skeleton, stiffness = system.skeleton, 0.0
+    skeleton, pose, stiffness = system.skeleton, now.pose, 0.0
     if skeleton.do is not ONE:
         return of_many(joints, pose.ends[0], STEEP if least is None else least, damping), damping
     forms: list[Form | None] = [None] * len(joints)
     ranks = []
-    for objective, own in zip(system.objectives, system.split(kept), strict=True):
+    for objective, own in zip(system.objectives, system.split(now.residual), strict=True):
         stiffness += objective.factor**2
         if isinstance(objective, Pole):
             ranks += objective.ranks(pose, own)
@@ -251,7 +294,7 @@ def _solved(
             swept, is_least = _with_rows(skeleton.parents, swept, rows, [factor for factor, _ in ranks], heads)
         if is_least or not rows or damping >= HARDEST:
             return substituted(skeleton.parents, swept, heads)[0], damping
-        damping *= HARDENED
+        damping *= STIFFENED
 
 
 def _with_rows(
@@ -305,9 +348,6 @@ STILL = 1e-6
 """Radians: a shorter step that improves shows that there is nothing left to gain."""
 ROUNDING = 1e-6
 """Radians: so does a step that does not improve and is shorter than this."""
-UPHILL = 3
-"""With an anchor and several objectives, number of consecutive steps that may be worse than the best one; then the
-method goes back to it."""
 LITTLE, HARDLY = 1e-6, 1e-4
 """Without an anchor, a step that gains less than this fraction of the cost shows that there is nothing left to gain;
 the second is used if it is enough to know roughly how near such a pose comes."""
@@ -319,11 +359,13 @@ SHORT, ROUNDED = 1e-3, 1e-13
 LONGEST = 0.5
 """Maximum angle, in radians, that a joint turns in one step."""
 DAMPING, SOFTEST, HARDEST = 1e-1, 1e-9, 1e3
-EASED, SOFTENED = 0.1, 0.3
-"""Factors of the damping after a better step: without an anchor, and with one, which makes the valley narrow."""
-HARDENED, ALONE, HARDER = 4.0, 8.0, 2.0
-"""Factors of the damping after a worse step: with several objectives, with one, and with one if a part of the step is
-better. With 1 and 3 for the last, 491 chains of eleven rigs settle in 6,803 and 6,666 steps instead of 6,694."""
+EASED = 0.1
+"""Least factor of the damping after a better step."""
+HARDENED, HARDER = 8.0, 2.0
+"""Factors of the damping after a worse step, and if a part of the step is better. With 1 and 3 for the last, 491 chains
+of eleven rigs settle in 6,803 and 6,666 steps instead of 6,694."""
+STIFFENED = 4.0
+"""Factor of the damping while equations are not those of a minimum."""
 SHORTEST, FARTHEST = 0.05, 0.7
 """Bounds of the part of a worse step that is tried. With half of the step instead, these take 7,183 steps."""
 
@@ -353,17 +395,11 @@ def polished(
 class Run(NamedTuple):
     """A run of Newton's method."""
 
-    now: State
-    kept: list[Number]
-    """The residual from which the next step takes the curvature: if there is an anchor, what it would be if the last
-    step had gone straight. Off the valley that the method follows, this keeps the valley from looking like a ridge."""
     best: State
-    best_kept: list[Number]
+    """Where it is."""
     least: Number
-    """The cost of the best state."""
+    """The cost there."""
     damping: Number
-    uphill: Number
-    """Number of steps since the best state."""
     anchor: Anchor | None
     known: Number
     """See `polished`."""
@@ -374,60 +410,43 @@ def begun(state: State, anchor: Anchor | None, known: Number) -> Run:
     least = _cost(state, anchor)
     # If places are settled already, the rest of the cost is small.
     damping = 0.0 * least + DAMPING * (1.0 if anchor is None else anchor.share)
-    return Run(state, state.residual, state, state.residual, least, damping, 0.0 * least, anchor, known)
+    return Run(state, least, damping, anchor, known)
 
 
 def advanced(system: System, run: Run, still: float) -> tuple[Run, Number]:
     """Return a run after one step, and whether it has come to its end; `still` see `polished`."""
-    do, (now, kept, best, best_kept, least, damping, uphill, anchor, known) = system.skeleton.do, run
-    move, fall, taken = newton_step(system, now, kept, damping, anchor)
-    # Off the valley, equations that are not those of a minimum say nothing about it.
-    lost = (uphill > 0.0) & (taken > damping)
-    damping = do.where(lost, damping, taken)
+    do, (now, least, damping, anchor, known) = system.skeleton.do, run
+    move, fall, damping = newton_step(system, now, damping, anchor)
     size = longest(do, move)
     share = do.least(1.0, LONGEST / do.most(size, 1e-30))
     half = 0.5 * share
     bending = fall - damping * sum(map(dot, move, move))
     there, cost = _moved(system, now.angles, move, share, anchor)
-    is_alone = len(system.objectives) == 1
     failed: Number = False
-    if is_alone and anchor is not None:
+    if anchor is not None:
         failed = (cost >= least) & (size > SHORT)
         if do.any(failed):
             # In a curved valley the cost rises with the fourth power of a step: stop where it is least.
             rise = do.most(cost - least + share * (2.0 * fall - share * bending), 1e-30)
             back = do.least(do.most((0.5 * share * do.most(fall, 0.0) / rise) ** (1.0 / 3.0), SHORTEST), FARTHEST)
             there, cost = do.redone(_moved, failed, (system, now.angles, move, share * back, anchor), (there, cost))
-    there_kept = there.residual
-    if anchor is not None and not is_alone:
-        gone = list(map(away_from, there.angles, now.angles))
-        there_kept = system.left(now.pose, now.residual, twists_of(system.skeleton, now.pose, gone))
     # Rounding may hide the gain of a short step, so accept it.
     better = cost < least + do.where(size < SHORT, ROUNDED * least, 0.0)
     gain = least - cost
     little = better & (gain < (LITTLE if still == STILL else HARDLY) * least) & (least > SAME**2)
-    # An anchor makes the valley narrow and curved: the next step regains what it costs to leave it.
-    # ">" between booleans: the first and not the second.
-    going = ((uphill < (0 if anchor is None or is_alone else UPHILL)) & (size < LONGEST)) > (better | lost)
     least = do.where(better, cost, least)
-    best, best_kept = do.choose(better, (there, there_kept), (best, best_kept))
-    now, kept = do.choose(going, (there, there_kept), (best, best_kept))
-    uphill = do.where(going, uphill + 1.0, 0.0)
-    # Too long a step is scaled down; it mostly goes where the cost hardly changes.
-    softened = do.where(size > LONGEST, 1.0, EASED if anchor is None else SOFTENED)
-    if is_alone:
-        # A step that gains less than predicted went too far (H. Nielsen, "Damping parameter in Marquardt's method",
-        # IMM-REP-1999-05, Technical University of Denmark). Several objectives settle better without.
-        foretold = share * (fall - half * bending)
-        off = do.most(gain / do.most(foretold, 1e-30) - 1.0, -1.0)
-        softened = do.where(failed, HARDER, do.least(do.most(1.0 - off * off * off, 0.1), 1.0))
-    grown = do.where(better, softened, do.where(going, 1.0, ALONE if is_alone else HARDENED))
-    damping = do.least(do.most(damping * grown, SOFTEST), HARDEST)
-    short = do.where(better, do.where(least > SAME**2, still, STILL), do.where(going, 0.0, ROUNDING))
+    now = do.choose(better, there, now)
+    # A step that gains less than predicted went too far (H. Nielsen, "Damping parameter in Marquardt's method",
+    # IMM-REP-1999-05, Technical University of Denmark).
+    foretold = share * (fall - half * bending)
+    off = do.most(gain / do.most(foretold, 1e-30) - 1.0, -1.0)
+    eased = do.where(failed, HARDER, do.least(do.most(1.0 - off * off * off, EASED), 1.0))
+    damping = do.least(do.most(damping * do.where(better, eased, HARDENED), SOFTEST), HARDEST)
+    short = do.where(better, do.where(least > SAME**2, still, STILL), ROUNDING)
     ended = (size < short) | (damping >= HARDEST)
     if anchor is None:
         ended = ended | little | (better & (gain < HOPELESS * (least - known * known)))
-    return Run(now, kept, best, best_kept, least, damping, uphill, anchor, known), ended
+    return Run(now, least, damping, anchor, known), ended
 
 
 def _moved(system: System, angles: Angles, move: Angles, share: Number, anchor: Anchor | None) -> tuple[State, Number]:

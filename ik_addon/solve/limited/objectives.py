@@ -147,10 +147,6 @@ class Place(NamedTuple):
         x, y, z = residual
         pulls.points.append((self.bone, pose.ends[self.effector], times((x, y, z), self.factor)))
 
-    def left(self, pose: Pose, residual: Sequence[float], twists: Sequence[Six]) -> Vector:
-        """Return what remains of a residual after twists of the bones, to first order."""
-        return minus(residual, times(moved(twists[self.bone], pose.ends[self.effector]), self.factor))
-
     def stiffen(self, form: Form, pose: Pose, _residual: Sequence[float]) -> None:
         """Add to its bone how the force changes as the effector moves."""
         add_place(form, pose.ends[self.effector], (0.0, 0.0, 0.0), self.factor**2)
@@ -204,11 +200,6 @@ class Orientation(NamedTuple):
         """Add the torque that reduces a residual."""
         x, y, z = residual
         pulls.torques.append((self.bone, times((x, y, z), self.factor)))
-
-    def left(self, _pose: Pose, residual: Sequence[float], twists: Sequence[Six]) -> Vector:
-        """Return what remains of a residual after twists of the bones, to first order."""
-        u, v, w, _, _, _ = twists[self.bone]
-        return minus(residual, times((u, v, w), self.factor))
 
     def stiffen(self, form: Form, _pose: Pose, residual: Sequence[float]) -> None:
         """Add how the torque changes as the bone turns: less about other axes than that of the residual."""
@@ -292,13 +283,6 @@ class Pole(NamedTuple):
         lies = self._lying(pose)
         pulls.points.extend(self._weights(pose, lies, times(lies.along, self.factor * residual[0])))
 
-    def left(self, pose: Pose, residual: Sequence[float], twists: Sequence[Six]) -> tuple[float]:
-        """Return what remains of a residual after twists of the bones, to first order."""
-        lies = self._lying(pose)
-        weights = self._weights(pose, lies, lies.along)
-        way = sum(dot(weight, moved(twists[bone], point)) for bone, point, weight in weights)
-        return (residual[0] - self.factor * way,)
-
     def ranks(self, pose: Pose, residual: Sequence[float]) -> list[tuple[float, Pulls]]:
         """Return the part of the curvature that is a sum of squares: factors, and the pulls that give their rows.
 
@@ -367,13 +351,6 @@ class Pole(NamedTuple):
 Objective = Place | Orientation | Pole
 
 
-def moved(twist: Six, point: Vector) -> Vector:
-    """Return how a twist moves a point."""
-    u, v, w, p, q, r = twist
-    x, y, z = point
-    return p + v * z - w * y, q + w * x - u * z, r + u * y - v * x
-
-
 def masses_of(joints: Floats) -> Floats:
     """Return the weight (k, B) of each joint (3, k, B) of a branch in the centroid of its curve."""
     steps = joints[:, 1:] - joints[:, :-1]
@@ -431,11 +408,6 @@ class System(NamedTuple):
         for objective, own in zip(self.objectives, self.split(residual), strict=True):
             objective.pull(found, pose, own)
         return found
-
-    def left(self, pose: Pose, residual: list[float], twists: Sequence[Six]) -> list[float]:
-        """Return what remains of a residual after twists of the bones, to first order."""
-        parts = zip(self.objectives, self.split(residual), strict=True)
-        return [number for objective, own in parts for number in objective.left(pose, own, twists)]
 
     @property
     def places(self) -> System:

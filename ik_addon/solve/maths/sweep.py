@@ -267,7 +267,7 @@ def of_many(joints: Sequence[Joint], end: Sequence[Floats], least: float, dampin
         unknown[1] -= factors[1, 2] * unknown[2]
         unknown[0] -= factors[0, 1] * unknown[1] + factors[0, 2] * unknown[2]
         twist += np.einsum("kb,kib->ib", unknown, turns)
-        found.append(unknown)
+        found.append(tuple(unknown))
     return found
 
 

@@ -296,7 +296,7 @@ ALIKE = 0.05
 def test_different_rounding_gives_the_same_pose(case: tuple[str, str]) -> None:
     name, wishes = case
     rig = RIGS[name]()
-    count = 6 * COUNT if len(rig.tips) > 1 else COUNT
+    count = 12 * COUNT if len(rig.tips) > 1 else COUNT
     rng = np.random.default_rng(len(name))
     turns = rig.at_rest(count) if "straight" in name else rig.turns_inside(rng, count, 0.6)
     joints, _ = rig.pose(rig.turns_inside(rng, count))
