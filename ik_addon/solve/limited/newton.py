@@ -10,10 +10,11 @@ A direction of negative curvature is followed like one of positive curvature, aw
 "Identifying and attacking the saddle point problem in high-dimensional non-convex optimization", arXiv 1406.2572).
 With poles, such steps would lead far astray: there, the damping grows until no curvature is negative.
 
-Runs with an anchor follow narrow valleys, which they would leave if joints just stopped at limits. So springs hold such
-joints there, and the step is solved again for all others, as active sets do for bounds (J. Nocedal and S. Wright,
-"Numerical Optimization", 2nd edition, Springer 2006, chapter 16). Where a place is reached but limits keep its
-orientation from being met, this takes 25 steps instead of 83, on 176 problems.
+With several objectives, an anchor makes narrow, curved valleys. They would be left if joints just stopped at their
+limits, so springs hold such joints there, and the step is solved again for all others, as active sets do for bounds. A
+step that leaves the valley is brought back by a second one (J. Nocedal and S. Wright, "Numerical Optimization", 2nd
+edition, Springer 2006, sections 16.5 and 15.5). Where a place is reached but limits keep its orientation from being
+met, all that takes 24 steps instead of 83, on 176 problems.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import inf
+from math import inf, sqrt
 from typing import NamedTuple
 
 from ..maths.numbers import ONE, Number, Numbers
@@ -55,7 +56,10 @@ STIFF = 1e6
 """How stiff the springs are that hold joints at their limits."""
 ROUNDS = 4
 """Maximum number of times a step is computed again for joints that leave their limits; then these are clamped."""
-Held = tuple[Number, Number]
+CORRECTING = 1e-2
+"""Damping of the step back into a valley, so large that it moves nothing along it. With a tenth of that, one of 62
+straight chains is not settled after 200 steps."""
+Held = tuple[bool, bool]
 """Whether the swing and the twist of a joint are held at its limits."""
 Unknowns = list[Vector]
 """Of each joint: the twist, the second coordinate of its swing, and the first."""
@@ -74,8 +78,21 @@ def away_from(angle: Vector, kept: Vector) -> Vector:
     return 2.0 * (angle[0] - kept[0]), 2.0 * (angle[1] - kept[1]), angle[2] - kept[2]
 
 
-def newton_step(system: System, now: State, damping: Number, anchor: Anchor | None) -> tuple[Angles, Number, Number]:
-    """Return a Newton step in radians, the rate at which half the cost falls along it, and the damping that it took.
+class Step(NamedTuple):
+    """A Newton step."""
+
+    move: Angles
+    """In radians."""
+    fall: Number
+    """The rate at which half the cost falls along it."""
+    damping: Number
+    """The one that it took."""
+    equations: Sequence[Equation]
+    rooms: Sequence[Room]
+
+
+def newton_step(system: System, now: State, damping: Number, anchor: Anchor | None) -> Step:
+    """Return a Newton step.
 
     Args:
         system: the body and its objectives.
@@ -86,37 +103,59 @@ def newton_step(system: System, now: State, damping: Number, anchor: Anchor | No
     skeleton, pose, do = system.skeleton, now.pose, system.skeleton.do
     couplings = couplings_of(skeleton, pose, system.pulls(pose, now.residual))
     slopes = slopes_of(pose, [(h - f, c - g, d - b) for _, b, c, d, _, f, g, h, _ in couplings])
-    share: Number = 0.0
-    away = [ZERO] * len(slopes)
-    if anchor is not None:
-        share, away = anchor.share, list(map(away_from, now.angles, anchor.angles))
+    whole = _with_anchor(slopes, now, anchor)
 
     def laid_out(
-        joint: Joint, angle: Vector, slope: Vector, away: Vector, axes: Nine, head: Vector, coupling: Nine
-    ) -> tuple[Equation, tuple[Number, Number], Vector, Held]:
-        whole = plus(slope, times(away, share))
-        room = room_of(do, joint, angle, whole)
-        equation = equation_of(do, (axes, head, coupling), room, angle, (whole, slope), share)
-        return equation, room.along, whole, (1.0 * room.is_on_rim, 0.0)
+        joint: Joint, angle: Vector, slope: Vector, whole: Vector, axes: Nine, head: Vector, coupling: Nine
+    ) -> tuple[Equation, Room]:
+        room, share = room_of(do, joint, angle, whole), 0.0 if anchor is None else anchor.share
+        return equation_of(do, (axes, head, coupling), room, angle, (whole, slope), share), room
 
-    parts = skeleton.joints, now.angles, slopes, away, pose.axes, pose.points, couplings
-    equations, ways, whole, held = zip(*each_joint(do, laid_out, *parts), strict=True)
-    least = None if anchor is None else 0.0
-    found, damping = _solved(system, now, equations, damping, least)
-    for _ in range(0 if anchor is None else ROUNDS):
-        stopped = each_joint(do, partial(stopped_of, do), skeleton.joints, now.angles, ways, found, equations, held)
-        equations, held, leaving = zip(*stopped, strict=True)
-        chosen = sum(leaving) > 0.0
-        if not do.any(chosen):
-            break
-        found, damping = do.redone(_solved, chosen, (system, now, equations, damping, least), (found, damping))
+    parts = skeleton.joints, now.angles, slopes, whole, pose.axes, pose.points, couplings
+    equations, rooms = zip(*each_joint(do, laid_out, *parts), strict=True)
+    found, damping = _solved(system, now, equations, damping, anchor)
+    if anchor is not None and len(system.objectives) > 1:
+        held = [(bool(room.is_on_rim), False) for room in rooms]
+        for _ in range(ROUNDS):
+            stopped = map(_stopped, skeleton.joints, now.angles, rooms, found, equations, held)
+            equations, after = zip(*stopped, strict=True)
+            if held == list(after):
+                break
+            held = list(after)
+            found, damping = _solved(system, now, equations, damping, anchor)
+    move = _move_of(found, rooms)
+    return Step(move, -sum(map(dot, whole, move)), damping, equations, rooms)
+
+
+def corrected(system: System, now: State, step: Step, there: State, anchor: Anchor | None) -> Angles:
+    """Return a step and what brings it back into a curved valley: another step by the same equations, from `there`."""
+    pulls = system.pulls(there.pose, there.residual)
+    slopes = _with_anchor(slopes_of(there.pose, moments_of(system.skeleton, there.pose, pulls)), there, anchor)
+    parts = zip(step.equations, step.rooms, slopes, strict=True)
+    equations = [equation._replace(right=_right_of(room, slope)) for equation, room, slope in parts]
+    found, _ = _solved(system, now, equations, CORRECTING, anchor)
+    return list(map(plus, step.move, _move_of(found, step.rooms)))
+
+
+def _with_anchor(slopes: list[Vector], now: State, anchor: Anchor | None) -> list[Vector]:
+    if anchor is None:
+        return slopes
+    away = map(away_from, now.angles, anchor.angles)
+    return [plus(slope, times(way, anchor.share)) for slope, way in zip(slopes, away, strict=True)]
+
+
+def _right_of(room: Room, slope: Vector) -> Vector:
+    """Return how fast the cost falls with each unknown of a joint."""
+    (first_x, first_z), (_, is_second, is_twist) = room.along, room.free
+    return -slope[2] * is_twist, -slope[1] * is_second, -(slope[0] * first_x + slope[1] * first_z)
+
+
+def _move_of(found: Unknowns, rooms: Sequence[Room]) -> Angles:
     move: Angles = []
-    fall: Number = 0.0
-    for (twist, second, first), (along_x, along_z), (a, b, c) in zip(found, ways, whole, strict=True):
-        x, z = first * along_x, first * along_z + second
-        fall = fall - (a * x + b * z + c * twist)
-        move.append((x, z, twist))
-    return move, fall, damping
+    for (twist, second, first), room in zip(found, rooms, strict=True):
+        along_x, along_z = room.along
+        move.append((first * along_x, first * along_z + second, twist))
+    return move
 
 
 def slopes_of(pose: Pose, moments: Iterable[Vector]) -> list[Vector]:
@@ -213,56 +252,47 @@ def equation_of(
         (twist_second, do.where(is_second, two + share, 1.0), second_first),
         (twist_first, second_first, do.where(is_first, on_first, 1.0)),
     )
-    right = -slope[2] * is_twist, -slope[1] * is_second, -(slope[0] * first_x + slope[1] * first_z)
-    return Equation((twist, second, first), own, right)
+    return Equation((twist, second, first), own, _right_of(room, slope))
 
 
-def stopped_of(
-    do: Numbers,
-    joint: Joint,
-    angle: Vector,
-    along: tuple[Number, Number],
-    step: Vector,
-    equation: Equation,
-    held: Held,
-) -> tuple[Equation, Held, Number]:
-    """Hold a joint that a step takes out of its limits at their boundary, by a spring.
+def _stopped(
+    joint: Joint, angle: Vector, room: Room, step: Vector, equation: Equation, held: Held
+) -> tuple[Equation, Held]:
+    """Hold a joint that a step takes out of its limits at their boundary, by springs.
 
     Args:
-        do: floats or arrays.
         joint: its limits.
         angle: its angles.
-        along: see `Room`.
+        room: how it can move.
         step: its unknowns.
         equation: of these.
         held: whether its swing and its twist are held already.
 
     Returns:
-        The equation, whether swing and twist are held now, and whether any was not before.
+        The equation, and what is held now.
     """
-    (is_swing, is_twist), (twist, second, first) = held, step
-    # Half of a step, as coordinates of a swing are.
-    new_x, new_z = angle[0] + 0.5 * first * along[0], angle[1] + 0.5 * (first * along[1] + second)
-    near_x, near_z = do.nearest_swing(new_x, new_z, joint.low, joint.high)
-    a, b, end = new_x - near_x, new_z - near_z, do.least(do.most(angle[2] + twist, joint.twist_low), joint.twist_high)
-    size = do.sqrt(a * a + b * b)
-    swings, twists = (size > OUTSIDE) > is_swing, (abs(angle[2] + twist - end) > OUTSIDE) > is_twist
-    if not do.any(swings | twists):
-        return equation, held, 0.0 * size
-    size = do.most(size, 1e-200)
-    a, b = a / size, b / size
-    depth = 2.0 * (a * (near_x - angle[0]) + b * (near_z - angle[1]))
-    stiff, stiff_twist = do.where(swings, STIFF, 0.0), do.where(twists, STIFF, 0.0)
-    (t0, t1, t2), (_, s1, s2), (_, _, f2) = equation.own
-    on_twist, on_second, on_first = equation.right
-    own = (t0 + stiff_twist, t1, t2), (t1, s1 + stiff * b * b, s2 + stiff * a * b), (t2, s2, f2 + stiff * a * a)
-    right = on_twist + stiff_twist * (end - angle[2]), on_second + stiff * depth * b, on_first + stiff * depth * a
-    held = do.where(swings, 1.0, is_swing), do.where(twists, 1.0, is_twist)
-    return Equation(equation.columns, own, right), held, do.where(swings | twists, 1.0, 0.0)
+    (is_swing, is_twist), (twist, second, first), (along_x, along_z) = held, step, room.along
+    ((t0, t1, t2), (_, s1, s2), (_, _, f2)), (on_twist, on_second, on_first) = equation.own, equation.right
+    if not is_swing:
+        # Half of a step, as coordinates of a swing are.
+        x, z = angle[0] + 0.5 * first * along_x, angle[1] + 0.5 * (first * along_z + second)
+        near_x, near_z = ONE.nearest_swing(x, z, joint.low, joint.high)
+        a, b = x - near_x, z - near_z
+        size = sqrt(a * a + b * b)
+        if size > OUTSIDE:
+            a, b, is_swing = a / size, b / size, True
+            force = 2.0 * STIFF * (a * (near_x - angle[0]) + b * (near_z - angle[1]))
+            s1, s2, f2 = s1 + STIFF * b * b, s2 + STIFF * a * b, f2 + STIFF * a * a
+            on_second, on_first = on_second + force * b, on_first + force * a
+    end = min(max(angle[2] + twist, joint.twist_low), joint.twist_high)
+    if not is_twist and abs(angle[2] + twist - end) > OUTSIDE:
+        t0, on_twist, is_twist = t0 + STIFF, on_twist + STIFF * (end - angle[2]), True
+    own = (t0, t1, t2), (t1, s1, s2), (t2, s2, f2)
+    return Equation(equation.columns, own, (on_twist, on_second, on_first)), (is_swing, is_twist)
 
 
 def _solved(
-    system: System, now: State, joints: Sequence[Equation], damping: Number, least: float | None
+    system: System, now: State, joints: Sequence[Equation], damping: Number, anchor: Anchor | None
 ) -> tuple[Unknowns, Number]:
     """Solve the equations of all joints, damped; return the unknowns, and the damping that this took.
 
@@ -271,7 +301,7 @@ def _solved(
     """
     skeleton, pose, stiffness = system.skeleton, now.pose, 0.0
     if skeleton.do is not ONE:
-        return of_many(joints, pose.ends[0], STEEP if least is None else least, damping), damping
+        return of_many(joints, pose.ends[0], STEEP if anchor is None else 0.0, damping), damping
     forms: list[Form | None] = [None] * len(joints)
     ranks = []
     for objective, own in zip(system.objectives, system.split(now.residual), strict=True):
@@ -287,7 +317,7 @@ def _solved(
         each = zip(joints, moments_of(skeleton, pose, pulls), strict=True)
         rows.append([tuple(dot(column, moment) for column in joint.columns) for joint, moment in each])
     heads = {i: pose.points[i] for i, free in enumerate(skeleton.free) if free and i}
-    least, is_least = None if rows else STEEP / stiffness if least is None else least, False
+    least, is_least = None if rows else STEEP / stiffness if anchor is None else 0.0, False
     while True:
         swept = eliminated(skeleton.parents, joints, forms, least, damping, heads)
         if rows:
@@ -416,7 +446,8 @@ def begun(state: State, anchor: Anchor | None, known: Number) -> Run:
 def advanced(system: System, run: Run, still: float) -> tuple[Run, Number]:
     """Return a run after one step, and whether it has come to its end; `still` see `polished`."""
     do, (now, least, damping, anchor, known) = system.skeleton.do, run
-    move, fall, damping = newton_step(system, now, damping, anchor)
+    step = newton_step(system, now, damping, anchor)
+    move, fall, damping = step[:3]
     size = longest(do, move)
     share = do.least(1.0, LONGEST / do.most(size, 1e-30))
     half = 0.5 * share
@@ -424,10 +455,12 @@ def advanced(system: System, run: Run, still: float) -> tuple[Run, Number]:
     there, cost = _moved(system, now.angles, move, share, anchor)
     failed: Number = False
     if anchor is not None:
+        rise = do.most(cost - least + share * (2.0 * fall - share * bending), 1e-30)
+        if len(system.objectives) > 1 and cost >= least and ROUNDING < size < LONGEST:
+            there, cost = _moved(system, now.angles, corrected(system, now, step, there, anchor), 1.0, anchor)
         failed = (cost >= least) & (size > SHORT)
         if do.any(failed):
             # In a curved valley the cost rises with the fourth power of a step: stop where it is least.
-            rise = do.most(cost - least + share * (2.0 * fall - share * bending), 1e-30)
             back = do.least(do.most((0.5 * share * do.most(fall, 0.0) / rise) ** (1.0 / 3.0), SHORTEST), FARTHEST)
             there, cost = do.redone(_moved, failed, (system, now.angles, move, share * back, anchor), (there, cost))
     # Rounding may hide the gain of a short step, so accept it.

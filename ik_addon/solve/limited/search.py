@@ -84,9 +84,6 @@ _MEETING = (0.1, 3e-3, 1e-3), (0.1, 3e-5, 1e-9)
 """The same where a target is reached, but not its pole and orientation as well. Of 3,456 targets of chains and trees
 with poles and orientations, input that differs by 1e-13 moves 14 poses by more than 1e-6, and 43 without the FK pose,
 as Newton's method then ends before it is done. With one stage, poles and orientations are met less well."""
-_NEARLY = 0.02
-"""With a smaller residual, in chain lengths, after that, another pose may meet poles and orientations. Of 600 that can
-be met, 5 need that much."""
 _SETTLE = 200
 """Maximum Newton steps for each of these stages."""
 _CERTAIN = 1e-9
@@ -229,19 +226,18 @@ class Search:
 
     def _met(self, angles: Angles, steps: int) -> Searching:
         """Meet poles and orientations as well as a place that is reached allows, from a pose that reaches it."""
+        # From where the place alone leads, which rounding doesn't change: most that can be met are met from there.
+        [(found, _, more)] = yield [self._ask(self.fk, TOGETHER, is_whole=False)]
+        [(found, error, extra)] = yield [self._ask(found, TOGETHER)]
+        steps += more + extra
+        if error <= ARRIVED:
+            return found, steps
         found, more = yield from self._settled(angles, 1.0, _MEETING)
         # The FK pose keeps poles and orientations that can be met from being met exactly.
         [(found, _, extra)] = yield [Ask(found, _POLISH, light=_MEETING[-1][0])]
         steps += more + extra
-        missed = self.state(found).error
-        if missed <= ARRIVED:
+        if self.state(found).error <= ARRIVED:
             return found, steps
-        if missed < _NEARLY:
-            [(there, _, more)] = yield [self._ask(self.fk, TOGETHER, is_whole=False)]
-            [(there, error, extra)] = yield [self._ask(there, TOGETHER)]
-            steps += more + extra
-            if error <= ARRIVED:
-                return there, steps
         [(there, error, more)] = yield [self._ask(found, TOGETHER, is_whole=False)]
         return (there if error <= ARRIVED else angles), steps + more
 

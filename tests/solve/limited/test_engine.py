@@ -178,7 +178,7 @@ def test_newtons_steps_follow_the_curvature_of_the_cost(wishes: str, free: tuple
             continue
         # An anchor without weight: it only keeps pivots from being raised.
         state = State.of(system, rows_of(own))
-        found, fall, _ = newton_step(system, state, damping, Anchor(rows_of(own), 0.0))
+        found, fall, *_ = newton_step(system, state, damping, Anchor(rows_of(own), 0.0))
         whole = curve + damping * np.eye(len(curve))
         wanted = np.linalg.solve(whole, -slope) if "pole" in wishes else upwards(curve, -slope, damping)
         np.testing.assert_allclose(np.array(found).ravel(), wanted, atol=2e-4 * np.abs(wanted).max())
@@ -208,7 +208,7 @@ def test_a_step_past_limits_ends_at_them_and_other_joints_make_up_for_it(
         slope = np.array([cost(a) - cost(-a) for a in steps]) / (2.0 * size)
         curve = np.array([[cost(a + b) - cost(a - b) - cost(b - a) + cost(-a - b) for b in steps] for a in steps])
         curve = curve / (2.0 * size) ** 2 + share * np.eye(len(steps))
-        found, _, _ = newton_step(system, State.of(system, rows_of(own)), 0.0, Anchor(rows_of(own), share))
+        found, *_ = newton_step(system, State.of(system, rows_of(own)), 0.0, Anchor(rows_of(own), share))
         moves: Floats = np.array(found)
         inside = allowed_angles(body, (own + moves.T * units)[..., None])[..., 0]
         np.testing.assert_allclose(moves, ((inside - own) / units).T, atol=1e-5)
