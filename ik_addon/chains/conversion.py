@@ -20,6 +20,7 @@ from bpy.types import (
 )
 
 from ..core import channels, compat, key_curve
+from ..core.constraints import active_constraints
 from ..core.names import chain_name
 from ..core.settings import chain_of
 from ..core.translation.sentences import say
@@ -299,7 +300,7 @@ def _end_rotation(source: Source) -> tuple[PoseBone, CopyRotationConstraint] | N
     for end in source.tip.children_recursive:
         # The constraint brings the tail of the tip to its target, and a chain the head of its end bone.
         is_there = (end.bone.head_local - tip.tail_local).length <= BESIDE * tip.length
-        if not is_there or holding_constraints(source.ob, source.tip, end):
+        if not is_there or holding_constraints(active_constraints(source.ob), source.tip, end):
             continue
         active = [c for c in end.constraints if not c.mute and c not in source.constraints]
         if len(active) == 1 and _is_end_rotation(active[0], source.constraint):

@@ -18,7 +18,7 @@ from ..anatomy.parts import side_of
 from ..core import compat
 from ..core.chain_settings import IKAddonChain, on_rotation_switched
 from ..core.channels import is_finite, rotation_field, turned
-from ..core.constraints import steered_bones
+from ..core.constraints import active_constraints, steered_bones
 from ..core.goals import Goal
 from ..core.names import chain_name
 from ..core.settings import ROLES, chain_of, goal_of, reset, stored_folds, unusable
@@ -98,7 +98,7 @@ def add_chain(
     ob, bones = tip.id_data, [tip, *tip.parent_recursive][: length or None][::-1]
     if chain_of(tip).is_chain:
         raise UserError("Bone '{tip}' already has a chain. Change its settings, or remove it first", tip=tip.name)
-    chains.check_bones(ob, bones)
+    chains.check_bones(active_constraints(ob), bones)
     depsgraph = context.evaluated_depsgraph_get()
     world = ob.evaluated_get(depsgraph).matrix_world.copy()
     check_world(ob, world)
@@ -401,8 +401,8 @@ def find_end(ob: Object, bones: Sequence[PoseBone]) -> PoseBone | None:
         return None
     end = ob.pose.bones[figure.names[found]]
     try:
-        chains.check_bones(ob, [end])
-        chains.check_between(ob, bones[-1], end)
+        chains.check_bones(active := active_constraints(ob), [end])
+        chains.check_between(active, bones[-1], end)
     except UserError:
         return None
     is_taken = any(end in chains.posed_bones(tip) for tip in chains.tips(ob) if tip != bones[-1])

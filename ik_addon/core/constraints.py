@@ -1,6 +1,6 @@
 """What moves bones of an armature besides animation: constraints and drivers."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from bpy.types import (
     ChildOfConstraint,
@@ -69,13 +69,21 @@ def drivers_on(ob: Object, paths: Collection[str]) -> list[FCurve]:
     return [driver for driver in compat.drivers_of(ob) if driver.data_path in paths and not driver.mute]
 
 
-def fighting_constraints(ob: Object, bones: list[PoseBone]) -> Iterator[tuple[PoseBone, Constraint]]:
-    """Yield enabled constraints that move a bone of the chain after the solve, each with the bone that owns it."""
+Owned = tuple[PoseBone, Constraint]
+"""A constraint with the bone that owns it."""
+
+
+def active_constraints(ob: Object) -> list[Owned]:
+    """Return the constraints on bones of an armature object that have an effect."""
+    return [(owner, constraint) for owner in ob.pose.bones for constraint in owner.constraints if is_on(constraint)]
+
+
+def fighting_constraints(active: Iterable[Owned], bones: list[PoseBone]) -> Iterator[Owned]:
+    """Yield those of the active constraints of an armature that move a bone of the chain after the solve."""
     names = {bone.name for bone in bones}
-    for owner in ob.pose.bones:
-        for constraint in filter(is_on, owner.constraints):
-            if owner.name in names or not names.isdisjoint(moved_by(owner, constraint)):
-                yield owner, constraint
+    for owner, constraint in active:
+        if owner.name in names or not names.isdisjoint(moved_by(owner, constraint)):
+            yield owner, constraint
 
 
 def steered_bones(ob: Object) -> dict[str, list[str]]:
@@ -84,14 +92,13 @@ def steered_bones(ob: Object) -> dict[str, list[str]]:
     Each comes with the bones of the same armature that it follows.
     """
     found: dict[str, list[str]] = {}
-    for owner in ob.pose.bones:
-        for constraint in filter(is_on, owner.constraints):
-            for name in (owner.name, *moved_by(owner, constraint)):
-                found.setdefault(name, [])
-            subtarget = getattr(constraint, "subtarget", "")
-            is_followed = not isinstance(constraint, CHAIN_CONSTRAINTS) and subtarget in ob.pose.bones
-            if is_followed and getattr(constraint, "target", None) == ob:
-                found[owner.name].append(subtarget)
+    for owner, constraint in active_constraints(ob):
+        for name in (owner.name, *moved_by(owner, constraint)):
+            found.setdefault(name, [])
+        subtarget = getattr(constraint, "subtarget", "")
+        is_followed = not isinstance(constraint, CHAIN_CONSTRAINTS) and subtarget in ob.pose.bones
+        if is_followed and getattr(constraint, "target", None) == ob:
+            found[owner.name].append(subtarget)
     for name, _channel in driven_channels(ob, list(ob.pose.bones)):
         found.setdefault(name, [])
     return found

@@ -351,7 +351,6 @@ def _catch_up() -> None:
 def settings_changed(ob: Object) -> None:
     """Plan again: a chain of this armature was added, removed, switched or given another goal."""
     note_layout(ob)
-    renames.remember(ob)
     own = registry.of(ob)
     if own.rig is not None:
         own.rig.is_stale = True
@@ -360,6 +359,7 @@ def settings_changed(ob: Object) -> None:
         own.state = State.UNKNOWN
     if ob.session_uid in registry.paused:
         return  # the caller that paused it makes more changes, and calls this afterwards
+    renames.remember(ob)
     if object_of(ob).live:
         compat.tag(ob)
     elif ob.is_editable:

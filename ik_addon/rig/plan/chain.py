@@ -1,16 +1,17 @@
 """Which bones a chain has, and whether it can be solved."""
 
 import re
+from collections.abc import Iterable
 from itertools import pairwise
 
 import bpy
 import numpy as np
-from bpy.types import Constraint, Object, PoseBone, ViewLayer
+from bpy.types import Object, PoseBone, ViewLayer
 from mathutils import Matrix, Vector
 
 from ...anatomy.parts import side_of
 from ...core.chain_settings import IKAddonChain
-from ...core.constraints import SCALING, driven_channels, drivers_on, fighting_constraints
+from ...core.constraints import SCALING, Owned, driven_channels, drivers_on, fighting_constraints
 from ...core.names import chain_name
 from ...core.settings import chain_of, goal_of, is_newer, is_tip, text_of, unusable
 from ...core.translation.sentences import UserError, marked, say
@@ -212,9 +213,10 @@ def check_seen(ob: Object, tip: PoseBone, presence: Presence) -> list[str]:
             )
     if chain.end_bone and end_of(tip) is None:
         raise UserError(NOT_BELOW, end_bone=chain.end_bone, tip=tip.name)
-    check_bones(seen, posed)
+    active = presence.active_constraints(ob)
+    check_bones(active, posed)
     if len(posed) > len(bones):
-        check_between(seen, bones[-1], posed[-1])
+        check_between(active, bones[-1], posed[-1])
     segments, movable = _segments(bones, reach_of(tip).length)
     if not segments + movable:
         raise UserError("All bones of the chain start at the same point, so it has no length to solve")
@@ -230,26 +232,26 @@ def check_seen(ob: Object, tip: PoseBone, presence: Presence) -> list[str]:
     return remarks
 
 
-def check_bones(ob: Object, bones: list[PoseBone]) -> None:
-    """Raise `UserError` if anything but the solver moves these bones."""
-    for owner, constraint in fighting_constraints(ob, bones):
+def check_bones(active: Iterable[Owned], bones: list[PoseBone]) -> None:
+    """Raise `UserError` if anything but the solver moves these bones; `active` see `active_constraints`."""
+    for owner, constraint in fighting_constraints(active, bones):
         raise UserError(FOUGHT, constraint=constraint.name, owner=owner.name)
-    for name, path in driven_channels(ob, bones):
+    for name, path in driven_channels(bones[0].id_data, bones):
         raise UserError(DRIVEN, path=path, bone=name)
 
 
-def check_between(ob: Object, tip: PoseBone, end: PoseBone) -> None:
+def check_between(active: Iterable[Owned], tip: PoseBone, end: PoseBone) -> None:
     """Raise `UserError` if a bone between a tip and its end bone doesn't move along with the tip."""
-    for owner, constraint in holding_constraints(ob, tip, end):
+    for owner, constraint in holding_constraints(active, tip, end):
         raise UserError(HELD, constraint=constraint.name, owner=owner.name, end=end.name)
     for bone in between(tip, end):
         if not bone.bone.use_inherit_rotation:
             raise UserError(UPRIGHT, owner=bone.name, end=end.name)
 
 
-def holding_constraints(ob: Object, tip: PoseBone, end: PoseBone) -> list[tuple[PoseBone, Constraint]]:
-    """Return constraints that keep the bones between a tip and its end bone from moving along, each with its bone."""
-    found = fighting_constraints(ob, between(tip, end))
+def holding_constraints(active: Iterable[Owned], tip: PoseBone, end: PoseBone) -> list[Owned]:
+    """Return those of the active constraints that keep the bones between a tip and its end bone from moving along."""
+    found = fighting_constraints(active, between(tip, end))
     return [(owner, constraint) for owner, constraint in found if not isinstance(constraint, SCALING)]
 
 

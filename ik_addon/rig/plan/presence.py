@@ -11,6 +11,7 @@ import bpy
 import numpy as np
 from bpy.types import Depsgraph, LayerCollection, Object, PoseBone, Scene, ViewLayer
 
+from ...core.constraints import Owned, active_constraints
 from ...core.goals import Goal
 from ...core.skeleton import is_flat, is_usable
 from ...core.translation.sentences import marked, say
@@ -129,6 +130,7 @@ class Presence:
         _scene, *sets = with_sets(view_layer.id_data)
         self._depsgraph = depsgraph
         self._posed: dict[int, Object] = {}
+        self._active: dict[int, list[Owned]] = {}
         self._layers = [view_layer, *(behind.view_layers[0] for behind in sets)]
 
     @cached_property
@@ -167,6 +169,12 @@ class Presence:
             is_older = seen.pose is None or seen.pose.bones.keys() != ob.pose.bones.keys()
             self._posed[ob.session_uid] = ob if is_older else seen
         return self._posed[ob.session_uid]
+
+    def active_constraints(self, ob: Object) -> list[Owned]:
+        """Return the constraints that have an effect on bones of an armature object, see `posed`."""
+        if ob.session_uid not in self._active:
+            self._active[ob.session_uid] = active_constraints(self.posed(ob))
+        return self._active[ob.session_uid]
 
     def evaluates(self, goal: Object) -> bool:
         """Whether an object is in the view layer and evaluated in viewports."""

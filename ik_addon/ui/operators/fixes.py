@@ -25,7 +25,7 @@ from ...chains.new_chain import follow, left_for, make_own, make_target
 from ...chains.profile import exceeded, fit
 from ...core import compat
 from ...core.channels import FIELDS, REST, is_finite, rotation_field
-from ...core.constraints import drivers_on, fighting_constraints, is_on, targets_of
+from ...core.constraints import active_constraints, drivers_on, fighting_constraints, is_on, targets_of
 from ...core.goals import Goal, Holder
 from ...core.names import chain_name
 from ...core.settings import ROLES, chain_of, goal_of, unset, unusable
@@ -123,9 +123,9 @@ def _fix_for(text: str, tip: PoseBone, view_layer: ViewLayer) -> Fix | None:
         case chains.NOT_BELOW | chains.UPRIGHT:
             return setting(say("Clear End Bone"), [chain], "", "end_bone")
         case chains.FOUGHT:
-            return muting(fighting_constraints(ob, chains.posed_bones(tip)))
+            return muting(fighting_constraints(active_constraints(ob), chains.posed_bones(tip)))
         case chains.HELD if (end := chains.turning_end(tip)) is not None:
-            return muting(chains.holding_constraints(ob, tip, end))
+            return muting(chains.holding_constraints(active_constraints(ob), tip, end))
         case chains.DRIVEN:
             paths = {f"{bone.path_from_id()}.{rotation_field(bone.rotation_mode)}" for bone in chains.posed_bones(tip)}
             return setting(say("Mute Drivers"), drivers_on(ob, paths), True, "mute")
