@@ -114,6 +114,22 @@ def residual(system: System, angles: Floats) -> Floats:
     return np.array(State.of(system, rows_of(angles)).residual)
 
 
+UNITS = np.array([0.5, 0.5, 1.0])[:, None]
+"""Factors that convert radians to joint angles."""
+
+
+def slope_and_curve(system: System, angles: Floats, size: float = 2e-4) -> tuple[Floats, Floats]:
+    """Return the first and second derivatives of half the cost at joint angles (3, n), by finite differences."""
+    steps = size * np.eye(angles.size)
+
+    def cost(step: Floats) -> float:
+        return float((residual(system, angles + step.reshape(-1, 3).T * UNITS) ** 2).sum() / 2.0)
+
+    slope = np.array([cost(a) - cost(-a) for a in steps]) / (2.0 * size)
+    curve = np.array([[cost(a + b) - cost(a - b) - cost(b - a) + cost(-a - b) for b in steps] for a in steps])
+    return slope, curve / (2.0 * size) ** 2
+
+
 def dense(system: System, rows: list[tuple[tuple[float, ...], ...]]) -> Floats:
     """Return rows of the Jacobian, joint by joint, as a matrix (m, 3, n)."""
     found = np.zeros((system.size, 3, len(rows)))
@@ -140,7 +156,7 @@ def test_derivatives_match_finite_differences(name: str) -> None:
             for k in range(3):
                 move = np.zeros_like(own)
                 move[k, i] = size
-                moved = move * np.array([0.5, 0.5, 1.0])[:, None]
+                moved = move * UNITS
                 before, after = residual(system, own - moved), residual(system, own + moved)
                 # The side's descent direction is not its derivative: a branch should go round its line, not nearer it.
                 falls = (before - after) / (2.0 * size) * body.mobility[k, i, 0] ** 0.5
@@ -154,8 +170,7 @@ def test_newtons_steps_follow_the_curvature_of_the_cost(wishes: str, free: tuple
     bones, count, proper = 4, 20, 0
     rng = np.random.default_rng(4)
     body = body_of(chain(bones, FREE), free)
-    size, damping = 2e-4, 1.0 if "pole" in wishes else 0.1
-    steps = size * np.eye(3 * bones)
+    damping = 1.0 if "pole" in wishes else 0.1
     for _ in range(count):
         own, goals = rng.uniform(-0.3, 0.3, (3, bones)), goals_of(body, rng, wishes)
         if "pole" in wishes:
@@ -166,14 +181,7 @@ def test_newtons_steps_follow_the_curvature_of_the_cost(wishes: str, free: tuple
             middle = joints.mean(axis=0) + 0.1 * rng.normal(size=3)
             goals["bend"] = Bend(path_of(body.parents, body.segments[0]), 3.0 * middle, 0.2, np.full(bones + 1, 0.2))
         system = system_of(body, **goals)
-
-        def cost(step: Floats, system: System = system, own: Floats = own) -> float:
-            moved = own + step.reshape(bones, 3).T * np.array([0.5, 0.5, 1.0])[:, None]
-            return float((residual(system, moved) ** 2).sum() / 2.0)
-
-        slope = np.array([cost(a) - cost(-a) for a in steps]) / (2.0 * size)
-        curve = np.array([[cost(a + b) - cost(a - b) - cost(b - a) + cost(-a - b) for b in steps] for a in steps])
-        curve /= (2.0 * size) ** 2
+        slope, curve = slope_and_curve(system, own)
         if "pole" in wishes and np.linalg.eigvalsh(curve)[0] < -0.09 * damping:
             continue
         # An anchor without weight: it only keeps pivots from being raised.
@@ -191,29 +199,22 @@ def test_newtons_steps_follow_the_curvature_of_the_cost(wishes: str, free: tuple
 def test_a_step_past_limits_ends_at_them_and_other_joints_make_up_for_it(
     limits: tuple[tuple[float, float], ...],
 ) -> None:
-    bones, size, share, held = 4, 2e-4, 0.5, 0
+    bones, share, held = 4, 0.5, 0
     rng = np.random.default_rng(6)
     body = body_of(chain(bones, degrees(*limits)))
-    units = np.array([0.5, 0.5, 1.0])[:, None]
-    steps = size * np.eye(3 * bones)
     for _ in range(10):
         own = angles_inside(body, rng, 0.02)[..., 0]
         # The anchor, at the pose itself, keeps all curvature positive near goals.
         frames, joints = posed(body, own[..., None] + 0.1 * rng.normal(size=(3, bones, 1)))
         system = system_of(body, joints[0, -1:], np.ones(1), frames[0, -1])
-
-        def cost(step: Floats, system: System = system, own: Floats = own) -> float:
-            return float((residual(system, own + step.reshape(bones, 3).T * units) ** 2).sum() / 2.0)
-
-        slope = np.array([cost(a) - cost(-a) for a in steps]) / (2.0 * size)
-        curve = np.array([[cost(a + b) - cost(a - b) - cost(b - a) + cost(-a - b) for b in steps] for a in steps])
-        curve = curve / (2.0 * size) ** 2 + share * np.eye(len(steps))
+        slope, curve = slope_and_curve(system, own)
+        curve += share * np.eye(len(curve))
         found, *_ = newton_step(system, State.of(system, rows_of(own)), 0.0, Anchor(rows_of(own), share))
         moves: Floats = np.array(found)
-        inside = allowed_angles(body, (own + moves.T * units)[..., None])[..., 0]
-        np.testing.assert_allclose(moves, ((inside - own) / units).T, atol=1e-5)
+        inside = allowed_angles(body, (own + moves.T * UNITS)[..., None])[..., 0]
+        np.testing.assert_allclose(moves, ((inside - own) / UNITS).T, atol=1e-5)
         # Whatever is neither at a limit nor locked is where the cost, damped, is least.
-        edges = allowed_angles(body, (own + 1.001 * moves.T * units)[..., None])[..., 0] - own - 1.001 * moves.T * units
+        edges = allowed_angles(body, (own + 1.001 * moves.T * UNITS)[..., None])[..., 0] - own - 1.001 * moves.T * UNITS
         is_free = ((abs(edges) < 1e-7) & (body.mobility[..., 0] > 0.0)).T.ravel()
         left = curve @ moves.ravel() + slope
         np.testing.assert_allclose(left[is_free], 0.0, atol=1e-3 * np.abs(slope).max())
