@@ -73,21 +73,6 @@ def test_pose_body_brings_a_bone_to_a_place(arm: bpy.types.Object) -> None:
     assert np.linalg.norm(rigs.head(arm, "hand") - wanted) < NEAR
 
 
-def test_constraints_become_chains_and_come_back(arm: bpy.types.Object) -> None:
-    goal = rigs.empty("Goal", (0.5, 0.4, 1.2))
-    constraint: Any = arm.pose.bones["lower"].constraints.new("IK")
-    constraint.target, constraint.chain_count = goal, 2
-    assert OPERATORS.convert_constraints() == {"FINISHED"}
-    chain = arm.pose.bones["lower"].ik_addon
-    assert chain.is_chain
-    assert chain.target == goal
-    OPERATORS.solve()
-    assert rigs.miss(arm) < NEAR
-    assert OPERATORS.restore_constraints() == {"FINISHED"}
-    assert not arm.pose.bones["lower"].ik_addon.is_chain
-    assert not constraint.mute
-
-
 def test_a_saved_file_opens_live(arm: bpy.types.Object, target: bpy.types.Object, tmp_path: Path) -> None:
     rigs.change(target, location=(0.5, 0.4, 1.2))
     names = arm.name, target.name
