@@ -199,8 +199,7 @@ def test_newtons_steps_follow_the_curvature_of_the_cost(wishes: str, free: tuple
 def test_a_step_past_limits_ends_at_them_and_other_joints_make_up_for_it(
     limits: tuple[tuple[float, float], ...],
 ) -> None:
-    bones, share, held = 4, 0.5, 0
-    rng = np.random.default_rng(6)
+    rng, bones, share, held = np.random.default_rng(6), 4, 0.5, 0
     body = body_of(chain(bones, degrees(*limits)))
     for _ in range(10):
         own = angles_inside(body, rng, 0.02)[..., 0]
