@@ -18,8 +18,8 @@ from tools.window.session import Session
 SAMPLES = ROOT / "sample_blends"
 INSIDE = Path(__file__).with_name("inside.py")
 """The module that runs inside Blender."""
-WHEEL_DOWN = 5
-"""A mouse button of X11."""
+WHEEL_UP, WHEEL_DOWN = 4, 5
+"""Mouse buttons of X11."""
 TURNS = 2
 """Passes of the main loop until Blender is idle: one handles events, the next draws the result."""
 ROW = 12
@@ -147,10 +147,11 @@ class Window:
 
     def find(self, what: str, step: int = ROW, **where: Any) -> tuple[int, int]:
         """Scroll down to a button in the sidebar, move the mouse over it and return its place, to within a `step`."""
-        for _ in range(5):
+        # On a busy machine it can be missed on the way down: then once more from the top.
+        for scroll in 4 * [(8, WHEEL_DOWN)] + [(60, WHEEL_UP)] + 5 * [(8, WHEEL_DOWN)]:
             with contextlib.suppress(LookupError):
                 return self._seek(what, step, **where)
-            self.session.x("click", "--repeat", 8, WHEEL_DOWN)
+            self.session.x("click", "--repeat", *scroll)
             self.rest()
         raise AssertionError(f"There is no {what} in the sidebar, see the screenshot")
 

@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.window.driving import Window, changed, differences, pixels
+from tests.window.driving import WHEEL_DOWN, WHEEL_UP, Window, changed, differences, pixels
 
 MACRO = "IK_ADDON_OT_body_move"
 GRAB = "ik_addon.body_grab"
-WHEEL_UP, WHEEL_DOWN = 4, 5
-"""Mouse buttons."""
 
 
 @pytest.fixture
