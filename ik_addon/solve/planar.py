@@ -12,7 +12,7 @@ import numpy as np
 
 from .maths.products import applied, lengths_of, times
 from .maths.rotations import between, matrices
-from .problem import Bools, Floats, Problem, Solution, Status
+from .problem import Floats, Problem, Solution, Status
 
 _FLAT = 1e-9
 """A bone perpendicular to the plane, to within this fraction of its length, has no direction in the plane."""
@@ -59,7 +59,11 @@ def laid_flat(problem: Problem) -> tuple[Problem, Floats]:
             directions = np.where(mirrored[:, None, None], image, directions)
             hinge = np.where(side[:, None] > 0.0, -normal, normal)
         turns = _turns(segments, lengths, directions, normal)
-        flat_root = np.where(_is_finite(problem, normal)[:, None, None], root - root, np.nan)
+        # Whatever the flat problem leaves out must be finite, too.
+        angle, left_out = problem.goal.pole_angle, (problem.frames, normal, problem.goal.pole, problem.bend_side)
+        sums = sum(np.reshape(part, (len(normal), -1)).sum(axis=1) for part in left_out if part is not None)
+        is_finite = np.isfinite(sums + (0.0 if angle is None else np.asarray(angle)))
+        flat_root = np.where(is_finite[:, None, None], root - root, np.nan)
         across, stiffness = np.broadcast_to(hinge[:, None], directions.shape), problem.stiffness
         if stiffness is not None:
             # About the normal alone: the mean of X and Z.
@@ -103,13 +107,6 @@ def lifted(problem: Problem, flat: Problem, turns: Floats, solution: Solution) -
         missed = (status == Status.REACHED) & (error > problem.tolerance * lengths)
     status[missed] = Status.NOT_CONVERGED
     return replace(solution, joints=joints, rotations=rotations, error=error, status=status)
-
-
-def _is_finite(problem: Problem, normal: Floats) -> Bools:
-    """Return which members (B,) have finite numbers in all that the flat problem leaves out."""
-    angle, parts = problem.goal.pole_angle, (problem.frames, normal, problem.goal.pole, problem.bend_side)
-    sums = sum(np.reshape(part, (len(normal), -1)).sum(axis=1) for part in parts if part is not None)
-    return np.asarray(np.isfinite(sums + (0.0 if angle is None else np.asarray(angle))))
 
 
 def _projected(points: Floats, normal: Floats) -> Floats:

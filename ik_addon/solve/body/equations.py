@@ -19,7 +19,7 @@ STIFFER = ((0.0, 0.05), (0.03, 0.2), (0.1, 0.3), (0.3, 0.9), (1.0, 0.2))
 stiffness that is sure to keep every joint from turning over by itself. Second: the least stiffness (pivot) that a joint
 may then have, as a fraction of its stiffness without forces."""
 CROSSING = np.cross(EYE[:, None], EYE).swapaxes(1, 2).reshape(3, 9)
-"""Turns vectors into the matrices of their cross products, see `_crossing`."""
+"""Turns vectors into the matrices (9,) whose products are the cross products of these vectors with others."""
 SMALL, PRODUCT = 80, 250_000
 """Unknowns are eliminated in blocks of so many, and matrices multiplied in parts of so many products of numbers: with
 more, numpy's library starts threads, which cost more than they bring, ten times as much where other programs are busy.
@@ -87,7 +87,7 @@ class Equations(NamedTuple):
         ends, carried, joints, (places, _, pairs, above) = tree.ends, tree.held, len(units), tree.unknowns
         points, count = posed.ends[ends.places], len(ends.places)
         axes, (springs, wanted) = posed.axes.swapaxes(1, 2) * units[:, None, None], _springs(gaps, pull)
-        crossing = _crossing(np.concatenate([posed.heads[:-1], points, forces]))
+        crossing = (np.concatenate([posed.heads[:-1], points, forces]) @ CROSSING).reshape(-1, 3, 3)
         heads, points, pulls = crossing[:joints], crossing[joints : joints + count], crossing[joints + count :]
         # Twists of joints, and what they do to the ends.
         twists, lines = np.zeros((joints + 1, 3, 6)), np.zeros((len(gaps), 3, 6))
@@ -134,14 +134,17 @@ class Equations(NamedTuple):
                 bend = max(-float(self.bends[i, :2] @ normal), 0.0)
                 cones.append((x, z, *normal, bend * curvature / 2.0))
             fixed.append((i, twist, out))
-        at, sums, rims = np.flatnonzero(is_open), None, _Rims(cones)
+        at, rims = np.flatnonzero(is_open), _Rims(cones)
         whole = self.own + self.held
         part, rest = rims.matrix(whole, at), rims.rows(self.right - whole @ ways)[at]
         while True:
             share, least = STIFFER[stiffer]
             stiff = part
             if share:
-                sums = _sums(rims.matrix(self.own, at)) if sums is None else sums
+                # What makes every row of the second derivatives diagonally dominant, so that no joint turns over.
+                own = rims.matrix(self.own, at)
+                diagonal = np.diagonal(own)
+                sums = np.abs(own).sum(axis=1) - diagonal - np.abs(diagonal) + 1.0
                 stiff = part + np.diag(np.maximum(share * sums, 0.0))
             found = solved(stiff, rest, least)
             if found is not None:
@@ -192,15 +195,6 @@ class _Rims:
         return ways
 
 
-def _sums(own: Floats) -> Floats:
-    """Return the stiffness (n,) to add to each unknown so that no joint turns over, whatever the others do.
-
-    It makes every row of the second derivatives (n, n) diagonally dominant.
-    """
-    diagonal = np.diagonal(own)
-    return np.asarray(np.abs(own).sum(axis=1) - diagonal - np.abs(diagonal) + 1.0)
-
-
 def solved(matrix: Floats, right: Floats, least: float) -> Floats | None:
     """Solve equations with a symmetric matrix (n, n); None if a pivot is smaller than `least`."""
     block, beside = matrix[:SMALL, :SMALL], matrix[:SMALL, SMALL:]
@@ -231,8 +225,3 @@ def _springs(gaps: Floats, pull: Pull) -> tuple[Floats, Floats]:
         springs[end] -= along[:, None] * along / pull.yields[end]
         forces[end] += (most - along @ forces[end]) * along
     return springs, forces
-
-
-def _crossing(vectors: Floats) -> Floats:
-    """Return the matrices (k, 3, 3) whose products are the cross products of vectors (k, 3) with others."""
-    return (vectors @ CROSSING).reshape(-1, 3, 3)

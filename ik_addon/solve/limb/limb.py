@@ -506,7 +506,10 @@ class EdgeSearch:
 
     def _wanted(self, point: EdgePoint) -> tuple[Frame, Vector, float]:
         """Return the hip's swing, and in its axes the direction and distance from the knee to the target."""
-        swing = _swung(point)
+        x, z = point.x, point.z
+        w = sqrt(max(1.0 - x * x - z * z, 0.0))
+        xx, zz, xz, wx, wz = 2.0 * x * x, 2.0 * z * z, 2.0 * x * z, 2.0 * w * x, 2.0 * w * z
+        swing = (1.0 - zz, wz, xz), (-wz, 1.0 - xx - zz, wx), (xz, -wx, 1.0 - xx)
         offset = minus(seen(swing, self.target), (0.0, self.first, 0.0))
         size = norm(offset)
         return swing, over(offset, size) if size > 1e-12 else _UP, size
@@ -539,13 +542,6 @@ class EdgeSearch:
 def _twisted(twist: float) -> Frame:
     c, s = cos(twist), sin(twist)
     return (c, 0.0, -s), _UP, (s, 0.0, c)
-
-
-def _swung(point: EdgePoint) -> Frame:
-    x, z = point.x, point.z
-    w = sqrt(max(1.0 - x * x - z * z, 0.0))
-    xx, zz, xz, wx, wz = 2.0 * x * x, 2.0 * z * z, 2.0 * x * z, 2.0 * w * x, 2.0 * w * z
-    return (1.0 - zz, wz, xz), (-wz, 1.0 - xx - zz, wx), (xz, -wx, 1.0 - xx)
 
 
 _ARRIVED = 1e-9

@@ -323,7 +323,7 @@ def _solved(
         if rows:
             swept, is_least = _with_rows(skeleton.parents, swept, rows, [factor for factor, _ in ranks], heads)
         if is_least or not rows or damping >= HARDEST:
-            return substituted(skeleton.parents, swept, heads)[0], damping
+            return substituted(skeleton.parents, swept, heads), damping
         damping *= STIFFENED
 
 

@@ -149,7 +149,7 @@ class Place(NamedTuple):
 
     def stiffen(self, form: Form, pose: Pose, _residual: Sequence[float]) -> None:
         """Add to its bone how the force changes as the effector moves."""
-        add_place(form, pose.ends[self.effector], (0.0, 0.0, 0.0), self.factor**2)
+        add_place(form, pose.ends[self.effector], self.factor**2)
 
 
 class Orientation(NamedTuple):

@@ -405,7 +405,8 @@ def nearest(body: Body, member: int, target: Vector) -> list[Angles]:
 def _table(body: Body, first: int, amount: int) -> Floats:
     """Return poses (3, n, amount) of the table."""
     bones = len(body.parents)
-    steps = np.sqrt(_primes(3 * bones)).reshape(bones, 3).T[..., None]
+    primes = (number for number in count(2) if all(number % i for i in range(2, isqrt(number) + 1)))
+    steps = np.sqrt(list(islice(primes, 3 * bones))).reshape(bones, 3).T[..., None]
     number = np.arange(first, first + amount)
     points = ((number + 1) * steps) % 1.0
     cone = body.cone
@@ -423,9 +424,3 @@ def _table(body: Body, first: int, amount: int) -> Floats:
     low, high = np.nan_to_num(cone.twist_low, neginf=-_WIDEST), np.nan_to_num(cone.twist_high, posinf=_WIDEST)
     twist = np.where(number < 4, 0.0, low + (high - low) * points[2])
     return allowed_angles(body, stacked(*swing, twist))
-
-
-def _primes(amount: int) -> Floats:
-    """Return the first primes (amount,)."""
-    primes = (number for number in count(2) if all(number % i for i in range(2, isqrt(number) + 1)))
-    return np.array(list(islice(primes, amount)), dtype=np.float64)

@@ -22,11 +22,10 @@ rotation block (6), all of its mixed block (9), the upper half of its translatio
 NOTHING: Form = [0.0] * 27
 
 
-def add_place(form: Form, point: Sequence[float], gap: Sequence[float], stiffness: float) -> None:
-    """Add to a form a spring that moves a point by a gap."""
+def add_place(form: Form, point: Sequence[float], stiffness: float) -> None:
+    """Add to a form a spring that holds a point."""
     x, y, z = point
     p, q, r = stiffness * x, stiffness * y, stiffness * z
-    u, v, w = gap
     form[0] += q * y + r * z
     form[1] -= p * y
     form[2] -= p * z
@@ -42,12 +41,6 @@ def add_place(form: Form, point: Sequence[float], gap: Sequence[float], stiffnes
     form[15] += stiffness
     form[18] += stiffness
     form[20] += stiffness
-    form[21] += q * w - r * v
-    form[22] += r * u - p * w
-    form[23] += p * v - q * u
-    form[24] += stiffness * u
-    form[25] += stiffness * v
-    form[26] += stiffness * w
 
 
 Six = tuple[float, float, float, float, float, float]
@@ -289,11 +282,9 @@ def hung(form: Form, head: Sequence[float]) -> Form:
 
 
 def substituted(
-    parents: Sequence[int],
-    swept: Sequence[Swept],
-    heads: Mapping[int, Sequence[float]],
-) -> tuple[list[tuple[float, float, float]], list[Six]]:
-    """Sweep back from the root to the ends; return the unknowns and the twist of each joint.
+    parents: Sequence[int], swept: Sequence[Swept], heads: Mapping[int, Sequence[float]]
+) -> list[tuple[float, float, float]]:
+    """Sweep back from the root to the ends; return the unknowns of each joint.
 
     Args:
         parents: the joint above each; -1: none.
@@ -321,4 +312,4 @@ def substituted(
         v3, v4, v5 = v3 + x * f3 + y * g3 + z * h3, v4 + x * f4 + y * g4 + z * h4, v5 + x * f5 + y * g5 + z * h5
         found.append((x, y, z))
         twists.append((v0, v1, v2, v3, v4, v5))
-    return found, twists
+    return found
