@@ -142,7 +142,10 @@ class Poser:
         carriers = tree.carriers[self.ends.orientations]
         self._is_carried = carriers >= 0
         self._still = self._begin.ends, self._begin.frames[carriers]
-        self._costs = self._costs_of()
+        give = np.ones(len(body.parents)) if body.give is None else np.asarray(body.give, np.float64)
+        self._costs, self._moving = (1.0 + CARRIED * _carried(body)[joints]) / give[joints], ROOT_MOVES
+        if tree.has_root:
+            self._costs[0], self._moving = ROOT_TURNS / give[joints[0]], float(ROOT_MOVES / give[joints[0]])
         self._limbs = [self._limb(grab) for grab in grabs if grab.target is not None]
         # What multiplies rotations by the inverse of the initial ones.
         self._back = np.array([multiply(one[:, None], inverse(tree.turns)) for one in np.eye(4)]).transpose(2, 1, 0)
@@ -159,19 +162,6 @@ class Poser:
         """The rotation of each joint (m,) that costs one, and such a move of the root, where nothing is dragged."""
         return self._weights(np.zeros((0, 3)))
 
-    def _costs_of(self) -> tuple[Floats, float]:
-        """Return the weights of turning each joint (m,), and of moving the root.
-
-        The root moves in units of the body's size.
-        """
-        body, joints = self.body, self.tree.bones
-        give = np.ones(len(body.parents)) if body.give is None else np.asarray(body.give, np.float64)
-        costs = (1.0 + CARRIED * _carried(body)[joints]) / give[joints]
-        if not self.tree.has_root:
-            return costs, ROOT_MOVES
-        costs[0] = ROOT_TURNS / give[body.root]
-        return costs, float(ROOT_MOVES / give[body.root])
-
     def _limb(self, grab: Grab) -> tuple[list[int], Floats, float]:
         """Return the joints between a dragged point and the top of its limb, where that is (3,), and their length."""
         parents, heads = np.asarray(self.body.parents).tolist(), np.asarray(self.body.heads, np.float64)
@@ -186,8 +176,7 @@ class Poser:
 
     def _weights(self, places: Floats) -> tuple[Floats, float]:
         """Return the units of joints (m,) and of the root's move in a search for dragged points at places."""
-        (turning, moving), most = self._costs, 0.0
-        turning = turning.copy()
+        turning, moving, most = self._costs.copy(), self._moving, 0.0
         for place, (own, start, length) in zip(places, self._limbs, strict=True):
             if own and length > 0.0:
                 far = (float(np.linalg.norm(place - start)) / length - REACHES[0]) / (REACHES[1] - REACHES[0])
@@ -269,7 +258,10 @@ class Poser:
 
     def _gaps(self, posed: Posed, goals: Floats, frames: Floats) -> Floats:
         """Return what ends lack (places + orientations, 3): vectors to places, in body sizes, and rotation vectors."""
-        return np.concatenate([(goals - posed.ends)[self.ends.places], self._left(posed, frames)])
+        now = posed.frames[self.tree.carriers[self.ends.orientations]]
+        turns = map(quaternion_of, times_back(frames, now).reshape(-1, 9).tolist())
+        left = np.array([vector_of(ONE, turn) for turn in turns]).reshape(-1, 3) * self._is_carried[:, None]
+        return np.concatenate([(goals - posed.ends)[self.ends.places], left])
 
     def _pass(self, state: _State, goals: Floats, frames: Floats, *, pins_alone: bool = False) -> tuple[_State, float]:
         """Take one step towards the goals of the ends; see `_goals`.
@@ -352,12 +344,6 @@ class Poser:
         if spins.any():
             frames = times(matrices(about_vectors(spins)).transpose(2, 0, 1), frames)
         return places + ways, frames
-
-    def _left(self, posed: Posed, frames: Floats) -> Floats:
-        """Return the rotation vectors (orientations, 3) by which joints still have to turn to reach `frames`."""
-        now = posed.frames[self.tree.carriers[self.ends.orientations]]
-        turns = map(quaternion_of, times_back(frames, now).reshape(-1, 9).tolist())
-        return np.array([vector_of(ONE, turn) for turn in turns]).reshape(-1, 3) * self._is_carried[:, None]
 
     def _posed(self, posed: Posed, gaps: Floats, passes: int, state: _State) -> PosedBody:
         tree, body, ends = self.tree, self.body, self.ends

@@ -430,11 +430,6 @@ class Tree:
         return found
 
     @cached_property
-    def _above(self) -> Ints:
-        """(m,) the joint above each; -1: none."""
-        return np.array(self.parents, dtype=np.int64)
-
-    @cached_property
     def _jumps(self) -> list[Ints]:
         """(m + 1,) joints by whose places those of joints are multiplied, one after the other; see `posed`."""
         found, above = [], np.array([*self.parents, -1])
@@ -470,7 +465,7 @@ class Tree:
         # Each time, the joints by which places are multiplied are twice as far above.
         for above in self._jumps:
             places = places[above] @ places
-        about = places[self._above, :3, :3] @ (rests @ axes)
+        about = places[np.array(self.parents, dtype=np.int64), :3, :3] @ (rests @ axes)
         ends = (places[self.carriers] @ self.tips)[:, :3, 0]
         return Posed(places, turns, angles, axes, about, ends)
 
