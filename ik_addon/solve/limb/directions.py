@@ -102,14 +102,14 @@ def arcs_inside(circle: Circle, cone: Range) -> list[Arc]:
     low, high = cone.low, cone.high
     if min(*low, *high) > _WIDE:
         return WHOLE
-    for axis, component in ((0, 2), (1, 0)):
-        if low[axis] == 0.0 == high[axis]:
-            return [(a, a) for a in _crossings(circle, component) if outside(circle.at(a), cone) <= EDGE]
-    inside = []
+    inside, roots = [], []
     for axis, component in ((0, 2), (1, 0)):
         if low[axis] == 0.0 or high[axis] == 0.0:
-            inside += [a for a in _crossings(circle, component) if outside(circle.at(a), cone) <= EDGE]
-    roots = []
+            crossings = linear_roots(*(part[component] for part in circle))
+            found = [a for a in crossings if outside(circle.at(a), cone) <= EDGE]
+            if low[axis] == high[axis]:
+                return [(a, a) for a in found]
+            inside += found
     seen: set[tuple[float, float]] = set()
     for a in (low[0], high[0]):
         for b in (low[1], high[1]):
@@ -170,10 +170,6 @@ def nearest_of(arcs: list[Arc], whole: float = 0.0, low: float = -inf, high: flo
         tried += [wrapped(whole - low), wrapped(whole - high)]
         tried = [angle for angle in tried if contains([(low, high)], whole - angle)]
     return min((angle for angle in tried if contains(arcs, angle)), key=abs, default=None)
-
-
-def _crossings(circle: Circle, component: int) -> list[float]:
-    return linear_roots(circle.center[component], circle.cosine[component], circle.sine[component])
 
 
 def _edge_crossings(circle: Circle, half_x: float, half_z: float) -> list[float]:

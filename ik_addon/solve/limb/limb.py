@@ -210,7 +210,12 @@ class Work:
             return pose
         joints = [self._rolled_hip(bend)]
         if self.foot is not None:
-            joints.append(self._rolled_foot(self.foot, pose))
+            # It keeps its orientation.
+            zero, ways = product(pose.lower, self.foot.rest), []
+            for y in self.foot.frame:
+                center = times(self.line, dot(self.line, y))
+                ways.append(Circle(*(seen(zero, part) for part in (center, minus(y, center), cross(y, self.line)))))
+            joints.append(RolledJoint.of(self.foot.limits, *ways))
         if hip.twist_low != -inf:
             # Another turn of the upper bone reduces the twist by as much.
             twists = [(a + hip.twist_low, b + hip.twist_high) for a, b in self._allowed_turns()]
@@ -267,14 +272,6 @@ class Work:
             start, quarter = minus(times(one, across), times(two, n)), plus(times(two, across), times(one, n))
             ways.append(Circle(times(line, cosine * a + sine * h), start, quarter))
         return RolledJoint.of(self.limb.hip, *ways)
-
-    def _rolled_foot(self, foot: Foot, pose: Pose) -> RolledJoint:
-        """Return the foot, which keeps its orientation, as the limb rolls, starting with a pose."""
-        zero, ways = product(pose.lower, foot.rest), []
-        for y in foot.frame:
-            center = times(self.line, dot(self.line, y))
-            ways.append(Circle(*(seen(zero, part) for part in (center, minus(y, center), cross(y, self.line)))))
-        return RolledJoint.of(foot.limits, *ways)
 
     def _allowed_turns(self) -> list[Arc]:
         """Return the turns of the upper bone that the knee allows."""
