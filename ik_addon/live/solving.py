@@ -94,20 +94,22 @@ def rig_of(ob: Object, depsgraph: Depsgraph) -> Rig:
 
 
 def solve_frame(ob: Object, rig: Rig, depsgraph: Depsgraph, in_step: Presence | None, *, again: bool = False) -> bool:
-    """Solve a frame that Blender has evaluated, and write the solution; return whether anything was written.
+    """Solve a frame that Blender has evaluated, and write the solution; return whether that moves anything.
 
     Args:
         ob: the armature object.
         rig: what is known of it.
         depsgraph: evaluated at the frame.
         in_step: the view layer whose originals are on this frame, too; None if there is none.
-        again: whether Blender evaluated it once more, after a first solution was written.
+        again: whether Blender evaluated it once more, after a first solution was written. What has changed by no more
+            than rounding is solved, too: the first solution was that of another frame's pose.
     """
-    before = rig.numbers
+    before = rig.numbers if again else None
     with paused():
         numbers, shown = rig.read(ob, depsgraph)
-    if again and before is not None and are_alike(numbers, before):
+    if before is not None and before.tobytes() == numbers.tobytes():
         return False
+    is_still = before is not None and are_alike(numbers, before)
     known = rig.solved(ob, depsgraph, numbers)
     is_flushed = in_step is not None and in_step.has(ob)
     if not is_flushed and (known.channels != shown).any():
@@ -116,7 +118,7 @@ def solve_frame(ob: Object, rig: Rig, depsgraph: Depsgraph, in_step: Presence | 
     rig.report(ob)
     if is_written:
         owe(ob, depsgraph)
-    return is_written
+    return is_written and not is_still
 
 
 def evaluate_moved(armatures: Sequence[Object], depsgraph: Depsgraph, in_step: Presence | None) -> None:
