@@ -4,8 +4,6 @@ First each bone is laid flat by the smallest rotation, and the target is project
 chain like any other, whose joints all bend about the plane's normal, so nothing takes it out of the plane again.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

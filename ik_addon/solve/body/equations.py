@@ -4,10 +4,8 @@ They are one matrix, unlike those of chains and trees, which `maths.sweep` solve
 joints, many of them hinges, take 1 ms a pass instead of 2 to 2.4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -71,7 +69,7 @@ class Equations(NamedTuple):
     @classmethod
     def of(
         cls, tree: Tree, posed: Posed, units: Floats, slide: float, cost: Cost, gaps: Floats, pull: Pull, forces: Floats
-    ) -> Equations:
+    ) -> Self:
         """Return the equations at a pose.
 
         Args:

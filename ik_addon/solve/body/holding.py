@@ -3,8 +3,6 @@
 A place is an affine matrix (4, 4) without scale: an orientation, and a point.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Input and result of posing a body: plain arrays, without Blender."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

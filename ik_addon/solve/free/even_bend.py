@@ -10,8 +10,6 @@ many chains at once, as one by one operations on arrays would take as many times
 Chains start at the origin; bones are unit directions, one vector for each, and lengths, in chain lengths.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 from math import inf

@@ -10,8 +10,6 @@ Written once for one chain in plain floats and for many in arrays, see `numbers`
 are unit directions, one vector for each, and lengths, in chain lengths.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..maths.numbers import Number, Numbers

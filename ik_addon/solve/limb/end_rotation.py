@@ -1,7 +1,5 @@
 """A bone below the end of a chain, such as a hand or a foot, that takes an orientation by its own joint alone."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..maths.cones import at_limit, cone_of, joint_rotation, nearest_direction, nearest_twist, swing_twist

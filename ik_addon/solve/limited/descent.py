@@ -13,11 +13,9 @@ Bodies descend one by one, in floats; many chains to places descend together, in
 steps, which are written once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -59,7 +57,7 @@ class State(NamedTuple):
     """Norm of the residual."""
 
     @classmethod
-    def of(cls, system: System, angles: Angles) -> State:
+    def of(cls, system: System, angles: Angles) -> Self:
         """Pose the body and compute its residual."""
         pose = pose_of(system.skeleton, angles)
         residual = [number for objective in system.objectives for number in objective.residual(pose)]

@@ -19,14 +19,12 @@ each other if it bends to one side, as far as it can at each joint, as long as i
 1921; J. O'Rourke, "An extension of Cauchy's arm lemma with application to curve development", arXiv math/0006096).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
 from math import acos, asin, atan2, cos, hypot, inf, pi, sin, sqrt
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -576,7 +574,7 @@ class Alone:
     """Its objectives, with targets at its root."""
 
     @classmethod
-    def of(cls, problem: Problem, index: Ints) -> list[Alone]:
+    def of(cls, problem: Problem, index: Ints) -> list[Self]:
         """Lay out the valid members `index` (k,)."""
         standing, most, found = Standing.of(problem, index), max(goal.weight for goal in problem.goals), []
         factors = [sqrt(goal.weight / most) for goal in problem.goals]

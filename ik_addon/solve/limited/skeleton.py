@@ -7,12 +7,10 @@ item of a list, parents first. Matrices are nine numbers, row by row.
 `Standing` lays members of a problem out as bodies, relative to their roots, in units of their longest chains.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -285,7 +283,7 @@ class Standing:
     """(n,) joints with a limit that are not locked altogether."""
 
     @classmethod
-    def of(cls, problem: Problem, index: Ints) -> Standing:
+    def of(cls, problem: Problem, index: Ints) -> Self:
         """Read the valid members `index` (k,) of a problem."""
         joints = np.asarray(problem.joints, dtype=np.float64)[index]
         frames = np.asarray(problem.frames, dtype=np.float64)[index]
@@ -320,7 +318,7 @@ class Standing:
         """Whether these are chains whose joints all have limits, and all turn the one effector, see `crowd`."""
         return self.body.is_serial and not any(map(is_unlimited, self.body.skeleton(0).joints))
 
-    def lengthened(self, member: int, factors: Sequence[float]) -> Standing:
+    def lengthened(self, member: int, factors: Sequence[float]) -> Self:
         """Return one member with its bones lengthened by factors (n,); its unit grows with the chain."""
         own, parents, segments = [member], np.array(self.body.parents), np.array(self.body.segments)
         stretch, steps = np.array([factors]), self.steps[:, member]

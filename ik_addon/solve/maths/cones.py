@@ -10,8 +10,6 @@ angle up to 180 degrees is an ordinary point, and an axis without limit makes a 
 Swings are (2, ...), about X and about Z; twists (...) are radians; quaternions (4, ...) have w first.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

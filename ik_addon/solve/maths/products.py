@@ -1,7 +1,5 @@
 """Bulk products of small matrices and vectors: NaN and infinite members pass through without warnings."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..problem import Floats

@@ -3,8 +3,6 @@
 A vector array has shape (3, ...), a quaternion array (4, ...) with w first.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

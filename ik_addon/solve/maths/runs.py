@@ -1,7 +1,5 @@
 """Runs of set flags in a row of frames."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..problem import Bools

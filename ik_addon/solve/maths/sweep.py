@@ -5,8 +5,6 @@ space and the translation of the point at the origin. So all that a joint has to
 cost as a quadratic function of its twist.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from operator import add
 from typing import NamedTuple

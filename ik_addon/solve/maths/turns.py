@@ -1,7 +1,5 @@
 """Rotations as tuples of numbers: frames, quaternions, and those of joints, a swing after a twist, see `cones`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import inf, isfinite, pi, sin, sqrt
 from typing import NamedTuple

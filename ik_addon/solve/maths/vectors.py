@@ -1,7 +1,5 @@
 """Vectors as tuples of numbers: floats or arrays (B,), see `numbers`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import sqrt
 
