@@ -173,3 +173,17 @@ def test_a_target_on_a_body_that_the_chain_deforms_is_reached_or_refused(addon: 
         bpy.context.scene.frame_set(frame)
         report = addon.report(own.arm, "lower")
         assert (report.failed and "chain" in report.message) or (miss(own.arm) < NEAR and report.reached), frame
+
+
+def test_armatures_that_carry_each_other_have_the_same_pose_to_the_last_bit_on_a_frame() -> None:
+    own = build(KINDS["bone parent"], shared=False)
+    rigs.add_bones(own.arm, [(0, 0, -1), (0, 0, 0)], ["base"])
+    own.spine.parent, own.spine.parent_type, own.spine.parent_bone = own.arm, "BONE", "base"
+    rigs.key(own.bend, "location", {frame: (0.1, -0.3, 0.8 + 1e-7 * frame) for frame in FRAMES})  # hardly moves
+    rigs.go_live(own.spine, own.arm)
+    found: dict[int, set[bytes]] = {frame: set() for frame in FRAMES}
+    for frame in (*FRAMES, *FRAMES[::-1], *FRAMES[::2], *FRAMES):
+        bpy.context.scene.frame_set(frame)
+        found[frame].add(rigs.channels(own.arm).tobytes())
+    assert len(set.union(*found.values())) > 1, "it moves"
+    assert not [frame for frame, poses in found.items() if len(poses) > 1]
