@@ -220,11 +220,10 @@ class Skeleton:
 
     def _convert(self, ob: Object, bone: int, m: Floats, parent: Floats | None, invert: bool) -> Floats:
         # Blender's own conversion handles every inheritance flag, one matrix at a time.
-        rna_bone = ob.data.bones[self.names[bone]]
-        rest = rna_bone.matrix_local
+        rna_bone, rest = ob.data.bones[self.names[bone]], Matrix(self.rest[bone])
         if parent is None:
             return np.array([rna_bone.convert_local_to_pose(Matrix(x), rest, invert=invert) for x in m])
-        parent_rest = rna_bone.parent.matrix_local
+        parent_rest = Matrix(self.rest[self.parents[bone]])  # the bone may have another parent by now
         return np.array(
             [
                 rna_bone.convert_local_to_pose(
