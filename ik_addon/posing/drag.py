@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -12,7 +12,7 @@ import numpy as np
 from bpy.types import Context, Object, PoseBone
 from mathutils import Matrix, Quaternion, Vector
 
-from ..anatomy.body import feet_of, find_members, root_of
+from ..anatomy.body import Region, ends_of, find_members, root_of
 from ..anatomy.chain_ends import end_below
 from ..anatomy.figure import Figure
 from ..anatomy.limbs import limb_of, part_of
@@ -94,54 +94,6 @@ class Extent:
     longest: int
     """The largest such number: up to the root, and including it."""
 
-    @classmethod
-    def of(
-        cls,
-        ob: Object,
-        figure: Figure,
-        grabbed: Sequence[int],
-        *,
-        use_tail: bool,
-        length: int,
-        without_pins: Free | None,
-    ) -> Extent:
-        """Find the part that may move.
-
-        Args:
-            ob: the armature object.
-            figure: its bones.
-            grabbed: the bone that is dragged, then its mirror image if that is dragged too.
-            use_tail: whether their tails are dragged.
-            length: maximum number of bones that turn, counted up; 0: as the other arguments say.
-            without_pins: what holds the body if it has no pins; None: it has pins.
-        """
-        root = root_of(figure, grabbed[0])
-        fixed = set(figure.up(root))
-        # Turning a bone does not move its own head, unless the bone moves freely.
-        rows = [list(figure.up(bone))[0 if use_tail or bone in fixed else 1 :] for bone in grabbed]
-        longest = sum(bone not in fixed for bone in rows[0]) + 1
-        if length == 0 and without_pins is Free.CHAIN:
-            length = _connected(ob, figure, rows[0])
-        if 0 < length < longest:
-            tops = {row[min(length, len(row)) - 1] for row in rows} - fixed
-            turning = frozenset(figure.names[bone] for top in tops for bone in figure.below(top))
-            return cls("", turning, length, longest)
-        if without_pins is Free.ROOT and root != grabbed[0]:
-            return cls("", None, 0, longest)
-        return cls(_movable(ob, figure, root), None, 0, longest)
-
-
-def _connected(ob: Object, figure: Figure, row: Sequence[int]) -> int:
-    """Return how many bones at the start of an upward row are connected to one another."""
-    loose = (count for count, bone in enumerate(row, 1) if not ob.data.bones[figure.names[bone]].use_connect)
-    return next(loose, len(row))
-
-
-def _movable(ob: Object, figure: Figure, root: int) -> str:
-    """Return the first bone from the root up that can move: a connected bone can't move away from its parent."""
-    above = (ob.data.bones[figure.names[bone]] for bone in figure.up(root))
-    return next(bone.name for bone in above if bone.parent is None or not bone.use_connect)
-
 
 @dataclass(frozen=True)
 class Mirror:
@@ -153,13 +105,6 @@ class Mirror:
     """(3, 3) rest orientation of the image, the bone that the user drags."""
     rest: Floats
     """(3, 3) rest orientation of the bone that follows."""
-
-    @classmethod
-    def of(cls, ob: Object, image: str, bone: str) -> Mirror:
-        """Read the mirror of two bones, by their names, from an armature object."""
-        rests = np.array([np.array(ob.data.bones[name].matrix_local)[:3, :3] for name in (image, bone)])
-        of_image, rest = orthonormal(rests)
-        return cls(ob.pose.use_mirror_relative, of_image, rest)
 
     def place(self, target: Floats, image: Floats, own: Floats) -> Floats:
         """Return the target (3,) of a joint, given that of its image, and the starts of the image and of the joint."""
@@ -211,7 +156,10 @@ class BodyDrag:
         self._figure = Figure.of(ob, steered)
         image = image_of(ob, ask.bone)
         self._names = [ask.bone, *([image] if image and image not in steered else [])]
-        self._pinned = _pins_of(ob, ask, self._figure)
+        self._pinned = dict(stored_pins(ob) if ask.pins is None else ask.pins)
+        if not self._pinned and ask.without_pins is Free.FEET:
+            feet = ends_of(self._figure, Region.LEG)
+            self._pinned = {self._figure.names[foot]: FLAGS for foot in feet}
         self.extent = self._extent(ask.length)
         above = [bone.name for bone in ob.pose.bones[ask.bone].parent_recursive]
         if self.extent.root in above and not ask.use_tail and steered.keys() >= {*above}:
@@ -366,14 +314,33 @@ class BodyDrag:
         return Dragged(self.ob, self._before, self.stand, self._body, moved, pins, self.size, solved)
 
     def _extent(self, length: int) -> Extent:
-        grabbed = [self._figure.names.index(name) for name in self._names]
-        free = None if self._pinned else self._ask.without_pins
-        return Extent.of(self.ob, self._figure, grabbed, use_tail=self._ask.use_tail, length=length, without_pins=free)
+        """Return what may move if at most `length` bones turn, counted up; 0: as `without_pins` says."""
+        figure, bones, free = self._figure, self.ob.data.bones, None if self._pinned else self._ask.without_pins
+        grabbed = [figure.names.index(name) for name in self._names]
+        root = root_of(figure, grabbed[0])
+        fixed = set(figure.up(root))
+        # Turning a bone does not move its own head, unless the bone moves freely.
+        rows = [list(figure.up(bone))[0 if self._ask.use_tail or bone in fixed else 1 :] for bone in grabbed]
+        longest = sum(bone not in fixed for bone in rows[0]) + 1
+        if length == 0 and free is Free.CHAIN:
+            loose = (count for count, bone in enumerate(rows[0], 1) if not bones[figure.names[bone]].use_connect)
+            length = next(loose, len(rows[0]))
+        if 0 < length < longest:
+            tops = {row[min(length, len(row)) - 1] for row in rows} - fixed
+            turning = frozenset(figure.names[bone] for top in tops for bone in figure.below(top))
+            return Extent("", turning, length, longest)
+        if free is Free.ROOT and root != grabbed[0]:
+            return Extent("", None, 0, longest)
+        # A connected bone can't move away from its parent.
+        above = (bones[figure.names[bone]] for bone in figure.up(root))
+        movable = next(bone.name for bone in above if bone.parent is None or not bone.use_connect)
+        return Extent(movable, None, 0, longest)
 
     def _hold(self, name: str) -> _Held:
-        stand, bone = self.stand, self.stand.index[name]
+        stand, bone, bones = self.stand, self.stand.index[name], self.ob.data.bones
         point = stand.tail(bone) if self._ask.use_tail else None
-        mirror = None if name == self.bone else Mirror.of(self.ob, self.bone, name)
+        rests = np.array([np.array(bones[own].matrix_local)[:3, :3] for own in (self.bone, name)])
+        mirror = None if name == self.bone else Mirror(self.ob.pose.use_mirror_relative, *orthonormal(rests))
         limb = limb_of(self._figure, self._figure.names.index(name))
         first = stand.index[self._figure.names[limb[0]]] if limb else None
         return _Held(bone, stand.pose[bone, :3, 3] if point is None else point, point, first, mirror)
@@ -408,42 +375,30 @@ class BodyDrag:
         self._turning = self._placed = None
 
     def _all_pins(self, grabbed: Collection[int]) -> list[Pin]:
-        """Return all pins, except for the place of what is dragged, and the ends of live chains, see `_end_pins`.
+        """Return all pins, and the ends of live chains, which targets hold, except for chains with a grabbed bone.
 
-        The toes of a dragged foot or paw go with it.
+        What is dragged keeps no place, and the toes of a dragged foot or paw go with it. An end whose target goes along
+        with the body does so too. Of the others feet hold, and hands let go where they would keep the dragged joint
+        from its place.
         """
-        return [*self.stand.pins(self._pinned, self._loose), *self._end_pins(grabbed)]
-
-    @property
-    def _loose(self) -> set[int]:
-        """The bones whose pins keep no place: what is dragged, and the toes of a dragged foot."""
-        figure = self._figure
-        feet = [bone for bone in map(figure.names.index, self._names) if part_of(figure, bone) in EXTREMITIES]
-        toes = {self.stand.index[figure.names[toe]] for foot in feet for toe in figure.below(foot)}
-        return {held.bone for held in self._held} | toes
-
-    def _end_pins(self, grabbed: Collection[int]) -> list[Pin]:
-        """Return pins for the ends of chains, which targets hold, except for chains with a grabbed bone.
-
-        An end whose target goes along with the body does so too. Of the others feet hold, and hands let go
-        where they would keep the dragged joint from its place.
-        """
-        stand, ob, found = self.stand, self.ob, []
-        body = {Goal(ob, name) for name, bone in stand.index.items() if bone in movable_bones(self._body)}
-        feet = {self._figure.names[foot] for foot in feet_of(self._figure)}
+        stand, ob, figure, index = self.stand, self.ob, self._figure, self.stand.index
+        ends = [bone for bone in map(figure.names.index, self._names) if part_of(figure, bone) in EXTREMITIES]
+        loose = {index[figure.names[toe]] for foot in ends for toe in figure.below(foot)}
+        found = stand.pins(self._pinned, loose.union(held.bone for held in self._held))
+        body = {Goal(ob, name) for name, bone in index.items() if bone in movable_bones(self._body)}
+        feet = {figure.names[foot] for foot in ends_of(figure, Region.LEG)}
         for tip in _solved_chains(ob):
             own, end, goal = posed_bones(tip), end_of(tip), target_of(tip)
             whole = [*own, *([] if end is None else [end])]
-            if not {stand.index[bone.name] for bone in whole}.isdisjoint(grabbed):
-                continue
-            if goal is not None and not body.isdisjoint(parents_of(goal.ob, goal.bone)):
+            is_carried = goal is not None and not body.isdisjoint(parents_of(goal.ob, goal.bone))
+            if is_carried or not {index[bone.name] for bone in whole}.isdisjoint(grabbed):
                 continue
             strength = HOLDING if feet.isdisjoint(bone.name for bone in whole) else np.inf
-            last = stand.index[tip.name]
+            last = index[tip.name]
             place = stand.pose[last] @ np.array(reach_of(tip).to_4d())
             found.append(Pin(last, rotation=chain_of(tip).use_rotation, strength=strength, point=place[:3]))
             if turning_end(tip) is not None:
-                found.append(Pin(stand.index[own[-1].name], location=False, strength=strength))
+                found.append(Pin(index[own[-1].name], location=False, strength=strength))
         return found
 
     def _write(self, context: Context, posed: PosedBody, poser: Poser) -> None:
@@ -463,15 +418,6 @@ class BodyDrag:
                 others = np.delete(np.arange(len(pose)), bones)
                 pose[others] = channels.read_pose(ob, stand.order[others])
                 write()
-
-
-def _pins_of(ob: Object, ask: Ask, figure: Figure) -> dict[str, frozenset[str]]:
-    """Return pins by bone name: those of `ask`, or else those stored, or else what `without_pins` says."""
-    pins = stored_pins(ob) if ask.pins is None else ask.pins
-    found = dict(pins)
-    if not found and ask.without_pins is Free.FEET:
-        found = {figure.names[foot]: FLAGS for foot in feet_of(figure)}
-    return found
 
 
 def _solved_chains(ob: Object) -> list[PoseBone]:

@@ -198,17 +198,14 @@ def folds_of(figure: Figure) -> dict[int, Fold]:
     found = {}
     for limb in find_members(figure):
         row = list(limb.row)
+        side, points = side_of_row(figure, row), joints_of(figure, row)
+        line, segments = points[-1] - points[0], np.diff(points, axis=0)
+        across = np.zeros(3) if side is None else np.cross(side, line)
         if limb.region not in LIMBS:
-            side = side_of_row(figure, row)
             if side is not None:
-                points = joints_of(figure, row)
-                line = points[-1] - points[0]
-                found.update(dict.fromkeys(row, Fold(_axes(np.cross(side, line), line), twists=True, hardens=True)))
+                found.update(dict.fromkeys(row, Fold(_axes(across, line), twists=True, hardens=True)))
             continue
-        points = joints_of(figure, row)
-        segments = np.diff(points, axis=0)
-        side, lower = side_of_row(figure, row), elbow(figure, row)
-        across = np.zeros(3) if side is None else np.cross(side, points[-1] - points[0])
+        lower = elbow(figure, row)
         for bone, before, after in zip(row[1:], segments, segments[1:], strict=False):
             axis = np.cross(before, after)
             if np.linalg.norm(axis) <= BENT * np.linalg.norm(before) * np.linalg.norm(after):
