@@ -24,7 +24,7 @@ from ..core.constraints import active_constraints
 from ..core.names import chain_name
 from ..core.settings import chain_of
 from ..core.translation.sentences import say
-from ..core.untyped import Json, Struct, Value
+from ..core.untyped import Json, Struct
 from ..rig.plan.chain import chain_bones, holding_constraints
 from ..rig.plan.limits import is_free
 from .new_chain import fit_end
@@ -102,21 +102,10 @@ def mute_driver(constraint: KinematicConstraint, is_silent: bool = False) -> FCu
     return next((c for c in drivers if c.data_path == path and c.mute == is_silent), None)
 
 
-def silence(constraint: KinematicConstraint) -> None:
-    """Mute the driver that mutes a constraint, so that it no longer controls the constraint."""
-    if (driver := mute_driver(constraint)) is not None:
-        driver.mute = True
-
-
-def give_back(constraint: KinematicConstraint) -> None:
-    """Let a driver mute and unmute a constraint again."""
-    if (driver := mute_driver(constraint, is_silent=True)) is not None:
-        driver.mute = False
-
-
-def can_be_inverted(curve: FCurve) -> bool:
-    """Return whether `invert` can invert a driver's curve."""
-    return not len(curve.modifiers) or _line_of(curve) is not None
+def silence(constraint: KinematicConstraint, to: bool = True) -> None:
+    """Mute the driver that mutes a constraint, so that it no longer controls the constraint, or unmute it again."""
+    if (driver := mute_driver(constraint, is_silent=not to)) is not None:
+        driver.mute = to
 
 
 def _line_of(curve: FCurve) -> FModifierGenerator | None:
@@ -154,45 +143,35 @@ FK_BEFORE = "ik_addon_fk_before"
 
 def converted_bones(ob: Object) -> list[PoseBone]:
     """Return the bones with an IK constraint that was converted."""
-    return [bone for bone in ob.pose.bones if remembered(bone, CONVERTED) is not None]
+    return [bone for bone in ob.pose.bones if is_converted(bone)]
 
 
-def remembered(bone: PoseBone, name: str) -> Value:
-    """Return a custom property of a bone; None if it doesn't exist or the add-on didn't write it."""
-    found = bone.get(name)
+def is_converted(bone: PoseBone) -> bool:
+    """Return whether a bone has a record of a constraint that was converted, in the form in which it is written."""
+    found = bone.get(CONVERTED)
     try:
-        is_ours = _WRITTEN[name](found)
-    except (TypeError, KeyError, ValueError):
-        return None
-    return found if is_ours else None
-
-
-def _is_conversion(found: Value) -> bool:
-    return isinstance(found["constraint"], str) and isinstance(found["was_live"], bool | int)
-
-
-def _is_pose(found: Value) -> bool:
-    row = np.array(found["channels"], dtype=np.float32)
-    return found["mode"] in channels.MODES and row.shape == channels.REST.shape and bool(np.isfinite(row).all())
-
-
-_WRITTEN = {CONVERTED: _is_conversion, FK_BEFORE: _is_pose}
-"""Checks whether a custom property still has the form in which it was written."""
+        return isinstance(found["constraint"], str) and isinstance(found["was_live"], bool | int)
+    except (TypeError, KeyError):
+        return False
 
 
 def replaced(owner: PoseBone) -> Source:
     """Return the converted constraints of a bone."""
-    record, made = remembered(owner, CONVERTED), owner.constraints
+    record, made = owner[CONVERTED], owner.constraints
     twin = made.get(record.get("twin", ""))
     return Source(owner, made[record["constraint"]], twin if isinstance(twin, KinematicConstraint) else None)
 
 
 def put_fk_back(ob: Object, bone: PoseBone) -> bool:
     """Restore the channels that a bone had before a solved pose became its FK pose; return whether one did."""
-    held = remembered(bone, FK_BEFORE)
-    if held is None:
+    held = bone.get(FK_BEFORE)
+    try:
+        row = np.array(held["channels"], dtype=np.float32)
+        is_pose = held["mode"] in channels.MODES and row.shape == channels.REST.shape
+    except (TypeError, KeyError, ValueError):
         return False
-    row = np.array(held["channels"], dtype=np.float32)
+    if not (is_pose and np.isfinite(row).all()):
+        return False
     if held["mode"] != bone.rotation_mode:
         row = channels.convert_rotation(row, held["mode"], bone.rotation_mode)
     channels.write(ob, np.array([ob.pose.bones.find(bone.name)]), row[None])
@@ -228,7 +207,8 @@ def obstacle(source: Source, made: Iterable[str]) -> str:
         return say("its Enabled setting is animated or driven. Animate its influence instead")
     if driver is not None and source.twin is None:
         is_animated = any(curve.data_path == f"{path}.influence" for curve in curves_of(ob))
-        if is_animated or constraint.influence != 1.0 or not can_be_inverted(driver):
+        is_bent = len(driver.modifiers) > 0 and _line_of(driver) is None
+        if is_animated or constraint.influence != 1.0 or is_bent:
             return say(
                 "its Enabled setting is driven nonlinearly, or its influence is also animated, driven or not 1. Drive "
                 "its influence instead"
@@ -305,15 +285,11 @@ def _end_rotation(source: Source) -> tuple[PoseBone, CopyRotationConstraint] | N
         active = [c for c in end.constraints if not c.mute and c not in source.constraints]
         if len(active) == 1 and _is_end_rotation(active[0], source.constraint):
             # A chain blends both with its Influence, and its end bone would turn less than the constraint turned it.
-            return (end, active[0]) if _is_always_on(source) else None
+            paths = [constraint.path_from_id() for constraint in source.constraints]
+            switches = {f"{path}.{name}" for path in paths for name in ("influence", "mute", "enabled")}
+            is_switched = any(curve.data_path in switches for curve in curves_of(source.ob))
+            return None if is_switched or source.constraint.influence < 1.0 else (end, active[0])
     return None
-
-
-def _is_always_on(source: Source) -> bool:
-    """Return whether an IK constraint has full influence on every frame."""
-    paths = [constraint.path_from_id() for constraint in source.constraints]
-    switches = {f"{path}.{name}" for path in paths for name in ("influence", "mute", "enabled")}
-    return source.constraint.influence == 1.0 and not any(curve.data_path in switches for curve in curves_of(source.ob))
 
 
 def _is_end_rotation(copy: Constraint, constraint: KinematicConstraint) -> bool:
@@ -351,7 +327,9 @@ def _transfer_animation(source: Source) -> Iterator[str]:
         elif not curve.id_data.is_editable:
             yield say("The keys on the influence of {where} are linked and were not transferred", where=where)
         else:
-            _copy_curve(ob, curve, influence)
+            copy = compat.find_curve(ob, influence) or compat.curves_of(ob).new(influence)
+            key_curve.write_keys(copy, key_curve.read_keys(curve))
+            copy.extrapolation = curve.extrapolation
             if len(curve.modifiers):
                 yield say("The F-curve modifiers on the influence of {where} were not transferred", where=where)
     driver = mute_driver(source.twin or constraint)
@@ -372,12 +350,6 @@ def _copy_driver(ob: Object, curve: FCurve, path: str) -> FCurve:
     copy = ob.animation_data.drivers.from_existing(src_driver=curve)
     copy.data_path = path
     return copy
-
-
-def _copy_curve(ob: Object, curve: FCurve, path: str) -> None:
-    copy = compat.find_curve(ob, path) or compat.curves_of(ob).new(path)
-    key_curve.write_keys(copy, key_curve.read_keys(curve))
-    copy.extrapolation = curve.extrapolation
 
 
 def drop_animation(ob: Object, tip: PoseBone) -> None:

@@ -19,7 +19,7 @@ from ..live import reports
 from ..rig.plan.chain import posed_bones
 from ..rig.plan.limits import is_free, knee_hinge
 from ..solve import pole_angle
-from ..solve.problem import Floats, Ints
+from ..solve.problem import Floats
 from . import bend_side, conversion, new_chain, removal
 from .conversion import CONVERTED, FK_BEFORE, Source, path_of
 from .current_pose import Limb, largest_turn, read_poses
@@ -115,14 +115,17 @@ def convert(context: Context, ob: Object) -> Conversion:
         chain_of(source.tip).bend_side = side
         owner[CONVERTED].update(conversion.take_end_rotation(source, depsgraph))
         made[source.tip.name] = owner.name
-    posed.solve(made)
-    while failed := {tip: report for tip in made if (report := reports.get(ob, tip)) is None or report.failed}:
+    while made:
+        object_of(ob).live = True
+        context.view_layer.update()
+        failed = {tip: report for tip in made if (report := reports.get(ob, tip)) is None or report.failed}
+        if not failed:
+            break
         for tip, report in failed.items():
             name = ob.pose.bones[made[tip]][CONVERTED]["constraint"]
             why = say("the chain could not be solved") if report is None else report.message
             warnings.append(_not_converted(name, made[tip], why))
         _take_back(context, ob, [ob.pose.bones[made.pop(tip)] for tip in failed])
-        posed.solve(made)
     if not made:
         raise UserError(". ".join(warnings))
     kept = posed.keep(list(made))
@@ -165,7 +168,7 @@ def _chosen(ob: Object, warnings: list[str]) -> list[Source]:
     found: list[Source] = []
     for source in conversion.sources(ob):
         reason = conversion.obstacle(source, [other.tip.name for other in found])
-        if not reason and conversion.remembered(source.owner, CONVERTED) is not None:
+        if not reason and conversion.is_converted(source.owner):
             reason = say("'{owner}' already has a converted constraint", owner=source.owner.name)
         if reason:
             warnings.append(_not_converted(source.constraint.name, source.owner.name, reason))
@@ -220,7 +223,7 @@ class _Posed:
         found = read_poses(self.ob, self.view_layer.depsgraph)
         for source in switched:
             for constraint in source.constraints:
-                conversion.give_back(constraint)
+                conversion.silence(constraint, to=False)
         compat.tag(self.ob)
         self.view_layer.update()
         return found
@@ -248,31 +251,19 @@ class _Posed:
         world = matrix_array(self.ob.evaluated_get(depsgraph).matrix_world)
         return moved(inverse(world), np.array(goal.world(depsgraph).translation))
 
-    def solve(self, made: Iterable[str]) -> None:
-        """Turn Live on if chains were made."""
-        if made:
-            object_of(self.ob).live = True
-            self.view_layer.update()
-
     def moves(self, tips: Iterable[str]) -> dict[str, _Move]:
         """Return how the poses of chains have changed, by their tips."""
-        after = read_poses(self.ob, self.view_layer.depsgraph)
-        return {tip: self._move(self.ob.pose.bones[tip], after) for tip in tips}
-
-    def _move(self, tip: PoseBone, after: Floats) -> _Move:
-        chain = chain_of(tip)
-        old, new = (Limb.on(tip, self.skeleton, poses) for poses in (self.before, after))
-        target = self._place_of(Goal(chain.target, chain.target_bone))
-        missed, misses, distance = (
-            float(np.linalg.norm(a - b)) / max(old.length, 1e-30)
-            for a, b in ((old.tip, target), (new.tip, target), (old.tip, new.tip))
-        )
-        posed = self._posed(tip)  # an end bone, too
-        turned = largest_turn(*(orthonormal(poses[posed, :3, :3]) for poses in (self.before, after)))
-        return _Move(distance, turned, misses < missed)
-
-    def _posed(self, tip: PoseBone) -> list[int]:
-        return [self.skeleton.names.index(bone.name) for bone in posed_bones(tip)]
+        poses, found = (self.before, read_poses(self.ob, self.view_layer.depsgraph)), {}
+        for tip in map(self.ob.pose.bones.get, tips):
+            old, new = (Limb.on(tip, self.skeleton, own) for own in poses)
+            target = self._place_of(Goal(chain_of(tip).target, chain_of(tip).target_bone))
+            missed, misses, moved = (
+                float(np.linalg.norm(a - b)) for a, b in ((old.tip, target), (new.tip, target), (old.tip, new.tip))
+            )
+            posed = [self.skeleton.names.index(bone.name) for bone in posed_bones(tip)]  # an end bone, too
+            turned = largest_turn(*(orthonormal(own[posed, :3, :3]) for own in poses))
+            found[tip.name] = _Move(moved / max(old.length, 1e-30), turned, misses < missed)
+        return found
 
     def keep(self, tips: list[str]) -> list[str]:
         """Make it the FK pose of chains that would otherwise leave it; return their tips.
@@ -292,26 +283,20 @@ class _Posed:
         if not kept:
             return []
         object_of(ob).live = False
-        bones = np.array(sorted({bone for tip in kept for bone in self._posed(ob.pose.bones[tip])}))
+        own = [bone for tip in kept for bone in posed_bones(ob.pose.bones[tip])]
+        bones, basis, poses = np.array(sorted({ob.pose.bones.find(bone.name) for bone in own})), [], self.before
         rows = channels.read(ob, bones)
         for bone, row in zip(bones.tolist(), rows, strict=True):
-            pose_bone = ob.pose.bones[bone]
+            pose_bone, above = ob.pose.bones[bone], int(self.skeleton.parents[bone])
             pose_bone[FK_BEFORE] = {"mode": pose_bone.rotation_mode, "channels": row.tolist()}
-        channels.write(ob, bones, self._with_poses(bones, rows))
+            parent = None if above < 0 else poses[None, above]
+            basis.append(self.skeleton.to_basis(ob, bone, poses[None, bone], parent))
+        modes = np.array([ob.pose.bones[bone].rotation_mode for bone in bones.tolist()])
+        rotations = channels.basis_rotation(np.concatenate(basis), rows)
+        channels.write(ob, bones, channels.with_rotation(rows, rotations, modes))
         object_of(ob).live = True
         self.view_layer.update()
         return kept
-
-    def _with_poses(self, bones: Ints, rows: channels.Row) -> channels.Row:
-        """Return channels (k, 17) of bones (k,), with the rotations that give them their poses from before."""
-        skeleton, poses = self.skeleton, self.before
-        basis = []
-        for bone in bones.tolist():
-            above = int(skeleton.parents[bone])
-            basis.append(skeleton.to_basis(self.ob, bone, poses[None, bone], None if above < 0 else poses[None, above]))
-        rotations = channels.basis_rotation(np.concatenate(basis), rows)
-        modes = np.array([self.ob.pose.bones[bone].rotation_mode for bone in bones.tolist()])
-        return channels.with_rotation(rows, rotations, modes)
 
 
 def _take_back(context: Context, ob: Object, owners: list[PoseBone]) -> None:
@@ -336,7 +321,7 @@ def _take_back(context: Context, ob: Object, owners: list[PoseBone]) -> None:
         for constraint in source.constraints:
             constraint.mute = constraint == source.twin  # until its driver, if it has one, is evaluated
             if record.get("was_driven", False):
-                conversion.give_back(constraint)
+                conversion.silence(constraint, to=False)
     if not conversion.converted_bones(ob):
         put_back = [index for index, bone in enumerate(ob.pose.bones) if conversion.put_fk_back(ob, bone)]
         removal.evaluate_animation(ob, put_back, context.view_layer)

@@ -55,21 +55,16 @@ def reverting(context: Context, written: Iterable[tuple[Holder, Collection[str]]
 
     One sentence tells of all of them: a body has dozens of bones.
     """
-    names = [holder.name for holder, fields in written if goes_back(context, holder, fields)]
+    frame = context.scene.frame_current_final
+    names = [
+        holder.name
+        for holder, fields in written
+        if any(differs(getattr(holder, field)[i], c, frame) for field in fields for i, c in curves_on(holder, field))
+    ]
     if len(names) < 2:
         text = "'{bone}' is animated and reverts on the next frame change. Key it"
         return [say(text, bone=name) for name in names]
     return [say("{names} are animated and revert on the next frame change. Key them", names=named(names))]
-
-
-def goes_back(context: Context, holder: Holder, fields: Collection[str]) -> bool:
-    """Whether a channel that was set returns to its keyed value when the current frame is evaluated again."""
-    frame = context.scene.frame_current_final
-    return any(
-        differs(getattr(holder, field)[index], curve, frame)
-        for field in fields
-        for index, curve in curves_on(holder, field)
-    )
 
 
 def differs(value: float, curve: FCurve, time: float) -> bool:

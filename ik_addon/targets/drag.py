@@ -190,10 +190,12 @@ class Handle:
         self._turned = turned(getattr(self.owner, self.rotation_field), self.owner.rotation_mode)
         self.world = goal.ob.matrix_world.copy()
         """World matrix of the goal at the start."""
-        linear = _linear_of_object(goal.ob)
+        linear = Matrix.Identity(3)  # from the channel of the location to the position in world space
         if goal.is_bone:
             self.world = goal.ob.matrix_world @ self.owner.matrix
             linear = goal.ob.matrix_world.to_3x3() @ _linear_of_bone(self.owner)
+        elif goal.ob.parent is not None or goal.ob.constraints:
+            linear = (self.world @ goal.ob.matrix_basis.inverted_safe()).to_3x3()
         if abs(linear.determinant()) < 1e-30:
             raise UserError(
                 "'{goal}' is attached to something that is scaled to zero. Reset its scale", goal=goal.ob.name
@@ -228,13 +230,6 @@ class Handle:
     def put_back(self) -> None:
         """Restore the channels exactly as they were at the start."""
         self._whole.set_row(self._start)
-
-
-def _linear_of_object(ob: Object) -> Matrix:
-    """Return the linear part (3, 3) of the map from an object's location to its world position."""
-    if ob.parent is None and not ob.constraints:
-        return Matrix.Identity(3)
-    return (ob.matrix_world @ ob.matrix_basis.inverted_safe()).to_3x3()
 
 
 def _linear_of_bone(bone: PoseBone) -> Matrix:

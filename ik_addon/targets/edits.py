@@ -197,24 +197,6 @@ def _offer(reach: EditRange) -> None:
     settings.edit_range, settings.edit_falloff = reach.frames, reach.falloff
 
 
-# ---- what it means
-
-
-def meanings(ob: Object, plan: Plan, edited: set[int], *, pastes: bool) -> Iterator[Meaning]:
-    """Yield what edits of live bones, given by their rows, mean for the chains of a plan; the others become FK."""
-    for chain in plan.chains:
-        tip = ob.pose.bones[chain.tip]
-        if chain_of(tip).influence == 0.0:
-            continue
-        posed = [plan.rows[bone] for bone in chain.posed]
-        is_limb = len(bending_bones(tip)) == 2
-        at_end, within = edited.intersection(posed[-1:]), edited.intersection(posed[:-1] if is_limb else ())
-        target = bool(at_end) or (pastes and bool(within))
-        pole = bool(within or (pastes and at_end)) and is_limb and chain.has_pole
-        if target or pole:
-            yield Meaning(chain.tip, frozenset(at_end | (within if pole else set())), target, pole)
-
-
 # ---- taking edits
 
 
@@ -268,10 +250,9 @@ def take(ob: Object, rig: Rig, depsgraph: Depsgraph) -> set[int]:
         shown = channels.read(ob, every)
         _evaluate(depsgraph)
         channels.write(ob, every, shown)
-    if not operator.is_running:
-        _offer(gesture.reach)
     reports.note(ob, notes, depsgraph.scene.frame_current_final)
     if not operator.is_running:
+        _offer(gesture.reach)
         rows, changed = sorted(gesture.edited), sorted({*left, *gesture.blended})
         after = [Control.of(goal) for follower in followers for goal in follower.goals]
         after += [Control.of(spread.goal) for spread in gesture.fk_spreads.values()]
@@ -314,8 +295,17 @@ def _give_up() -> None:
 
 
 def _followers(ob: Object, plan: Plan, depsgraph: Depsgraph, gesture: Gesture, *, pastes: bool) -> Iterator[Follower]:
-    """Yield what follows the edited bones; goals that can't be moved leave the edit to FK."""
-    for meaning in meanings(ob, plan, set(gesture.edited), pastes=pastes):
+    """Yield what follows the edited bones; other edits become FK, and those with goals that can't be moved."""
+    edited = set(gesture.edited)
+    for chain in plan.chains:
+        tip, posed = ob.pose.bones[chain.tip], [plan.rows[bone] for bone in chain.posed]
+        is_limb = len(bending_bones(tip)) == 2
+        at_end, within = edited.intersection(posed[-1:]), edited.intersection(posed[:-1] if is_limb else ())
+        target = bool(at_end) or (pastes and bool(within))
+        pole = bool(within or (pastes and at_end)) and is_limb and chain.has_pole
+        if chain_of(tip).influence == 0.0 or not (target or pole):
+            continue
+        meaning = Meaning(chain.tip, frozenset(at_end | (within if pole else set())), target, pole)
         if meaning not in gesture.followers:
             gesture.followers[meaning] = None
             with suppress(UserError):

@@ -166,9 +166,8 @@ class Control:
             return self
         holder = goal.holder
         kept = next((own for own in bpy.data.actions if own.session_uid == self.action), None)
-        if (
-            kept is not None and compat.action_of(goal.ob) is None
-        ):  # the step has it, but Blender kept the goal without it
+        # The step has it, but Blender kept the goal without it.
+        if kept is not None and compat.action_of(goal.ob) is None:
             compat.use_action(goal.ob, kept)
         now = _keys(goal, self.frame)
         for field, index in now.keys() - self.keys.keys():

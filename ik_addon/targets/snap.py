@@ -77,19 +77,19 @@ def snap_here(
     with ExitStack() as undo:
         for goal in snap.goals:
             undo.callback(goal.set_row, goal.row())
-        with in_fk(context, ob, [] if snap.shown else snap.tips):
+        with in_fk(context, ob, [] if shown else tips):
             sampled = snap.sampler.here(view_layer.depsgraph)
             rows, wanted = snap.rows(sampled, snap.distances(sampled))
             for goal, row in zip(snap.goals, rows[0], strict=True):
                 goal.set_row(row)
             view_layer.update()
             held = snap.held(snap.sampler.here(view_layer.depsgraph), wanted)
-            if not snap.shown:
-                moved = _moved_by_solving(context, ob, snap.tips)
+            if not shown:
+                moved = _moved_by_solving(context, ob, tips)
         undo.pop_all()
     view_layer.update()
-    if snap.shown and object_of(ob).live:
-        moved = shifts(ob, snap.tips, poses, read_poses(ob, view_layer.depsgraph))
+    if shown and object_of(ob).live:
+        moved = shifts(ob, tips, poses, read_poses(ob, view_layer.depsgraph))
     remarks = remarks_on(held)
     moves = (
         "Solving moves the chain on '{tip}' by {distance} of its length anyway, because of its pole, "
@@ -141,7 +141,10 @@ def key_range(
     scale = time_scale(scene)
     with over_frames(view_layer, ob) as (undo, before):
         for tip in tips:
-            _take_end(tip, undo)
+            target = target_of(tip)
+            if target is not None and not target.is_keyed and waiting_end(tip) is not None:
+                undo.callback(setattr, chain_of(tip), "use_end_rotation", False)
+                chain_of(tip).use_end_rotation = True
         snap = Snap.of(view_layer, ob, tips, shown, poles)
         for goal in snap.goals:
             keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
@@ -190,15 +193,6 @@ def goes_beyond_limits(tip: PoseBone) -> bool:
 
 def _key_of(tip: PoseBone) -> tuple[int, str]:
     return tip.id_data.session_uid, tip.name
-
-
-def _take_end(tip: PoseBone, undo: ExitStack) -> None:
-    """Let an animated hand or foot take the orientation of a target that has no keys yet; `undo` reverts it."""
-    chain, target = chain_of(tip), target_of(tip)
-    if target is None or target.is_keyed or waiting_end(tip) is None:
-        return
-    undo.callback(setattr, chain, "use_end_rotation", False)
-    chain.use_end_rotation = True
 
 
 def remarks_on(held: set[str]) -> list[str]:

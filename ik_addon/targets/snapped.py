@@ -283,12 +283,10 @@ class Snap:
     """The chains whose goals are snapped, and the pose they are snapped to."""
 
     ob: Object
-    tips: Sequence[PoseBone]
     chains: Sequence[Chain]
     goals: Sequence[Goal]
     sampler: Sampler
     skeleton: Skeleton
-    shown: bool
     poles: Poles
 
     @classmethod
@@ -318,8 +316,8 @@ class Snap:
         for tip in tips:
             found = goals_to_snap(tip, poles)
             row = [ob.pose.bones.find(bone.name) for bone in chain_bones(tip)]
-            foot = None if figure is None else _foot(skeleton, figure, row)
-            end, turning = end_of(tip), turning_end(tip)
+            chain, end, turning = chain_of(tip), end_of(tip), turning_end(tip)
+            is_one_sided = any(chain.bend_side) and not chain.bends_both_ways
             chains.append(
                 Chain(
                     tip.name,
@@ -329,15 +327,15 @@ class Snap:
                     end_axes=end_axes(tip),
                     target=len(goals),
                     pole=len(goals) + 1 if len(found) > 1 else None,
-                    foot=foot,
-                    is_soft=chain_of(tip).out_of_reach == "EXTEND" and not shares_bones(tip),
-                    bends_to_tip=len(row) == 3 and bending_bones(tip)[-1] != tip and _is_one_sided(tip),
+                    foot=None if figure is None else _foot(skeleton, figure, row),
+                    is_soft=chain.out_of_reach == "EXTEND" and not shares_bones(tip),
+                    bends_to_tip=len(row) == 3 and bending_bones(tip)[-1] != tip and is_one_sided,
                 )
             )
             goals += found
         more = {bone for chain in chains for bone in (chain.end, chain.foot and chain.foot[0]) if bone is not None}
         sampler = Sampler.of(ob, tips, goals, shown, more)
-        return cls(ob, tips, chains, goals, sampler, skeleton, shown, poles)
+        return cls(ob, chains, goals, sampler, skeleton, poles)
 
     def limbs(self, sampled: Sampled, chain: Chain) -> Limb:
         """Return the limb of a chain on F frames."""
@@ -388,12 +386,15 @@ class Snap:
             if chain.pole is not None:
                 settings = chain_of(self.ob.pose.bones[chain.tip])
                 side, folds = np.array(settings.bend_side), any(settings.folds)
-                is_twist = self.poles is Poles.TWIST
-                hinges = places.hinges_of(limbs, side) if is_twist else self._foot_hinges(sampled, chain)
+                hinges = places.hinges_of(limbs, side) if self.poles is Poles.TWIST else None
+                if chain.foot is not None:
+                    foot, axis = chain.foot
+                    turned = sampled.poses[:, self.sampler.rows([foot])[0], :3, :3]
+                    hinges = applied(turned, np.broadcast_to(axis, (len(turned), 3)))
                 knee = hinge_of(self.ob.pose.bones[chain.tip])
                 pole = places.poles(limbs, side, own.pole_angle[:, c], distance, hinges, folds=folds, hinge=knee)
                 stays = np.asarray(~np.isfinite(pole).all(axis=1))  # a chain scaled to zero has no bend
-                if self.shown and chain_of(self.ob.pose.bones[chain.tip]).enabled:
+                if self.sampler.shown and chain_of(self.ob.pose.bones[chain.tip]).enabled:
                     # A solved limb that is stretched out shows no bend: keep the pole, which decides it.
                     stays = stays | straight(limbs.joints)
                 pole = moved(sampled.world, pole)
@@ -413,14 +414,6 @@ class Snap:
                 if g is not None and np.linalg.norm(gaps[0, g]) > NEAR * self.limbs(sampled, chain).length[0]:
                     found.add(self.goals[g].name)
         return found
-
-    def _foot_hinges(self, sampled: Sampled, chain: Chain) -> Floats | None:
-        """Return the axes (F, 3) across the foot of a chain; None if its pole does not follow a foot."""
-        if chain.foot is None:
-            return None
-        foot, axis = chain.foot
-        turned = sampled.poses[:, self.sampler.rows([foot])[0], :3, :3]
-        return applied(turned, np.broadcast_to(axis, (len(turned), 3)))
 
 
 def rows_of(goals: Sequence[Goal], sampled: Sampled, wanted: Floats, turns: Mapping[int, Floats]) -> Row:
@@ -449,11 +442,6 @@ def rows_of(goals: Sequence[Goal], sampled: Sampled, wanted: Floats, turns: Mapp
         rows[usable, g] = goal.rows(basis[usable])
         now[:, g] = times(own, basis)
     return rows
-
-
-def _is_one_sided(tip: PoseBone) -> bool:
-    """Whether a chain always bends to the same side."""
-    return any(chain_of(tip).bend_side) and not chain_of(tip).bends_both_ways
 
 
 def _foot(skeleton: Skeleton, figure: Figure, bones: list[int]) -> tuple[int, Floats] | None:
