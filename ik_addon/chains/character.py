@@ -123,7 +123,9 @@ def set_up(context: Context, ob: Object, wishes: Wishes) -> Outcome:
         if not (wishes.live or was_live):
             object_of(ob).live = False
             context.view_layer.update()
-    remarks += _about([part for part, tip in made.items() if _is_animated(tip)], ANIMATED)
+    # A static target overrides the animation of a limb, or of its hand or foot.
+    ends = {part: [*chain_bones(tip), *filter(None, [end_of(tip)])] for part, tip in made.items()}
+    remarks += _about([part for part, bones in ends.items() if are_animated(*bones)], ANIMATED)
     remarks += _about(with_chain, marked("These parts already have chains: {parts}"))
     remarks += _left_out(ob, figure, found, with_constraint, wishes.regions)
     outcome = Outcome(tuple(map(_words, made)), tuple(tip.name for tip in tips(ob)), tuple(remarks))
@@ -199,12 +201,6 @@ def _words(member: Member) -> str:
 def _about(parts: Sequence[Member], sentence: str) -> list[str]:
     """Return a sentence about parts of a figure; empty if there are no parts."""
     return [say(sentence, parts=", ".join(map(_words, parts)))] if parts else []
-
-
-def _is_animated(tip: PoseBone) -> bool:
-    """Return whether bones of a chain, or its hand or foot, are animated; a static target overrides that animation."""
-    end = end_of(tip)
-    return are_animated(*chain_bones(tip), *([] if end is None else [end]))
 
 
 def _those_with(figure: Figure, parts: Sequence[Member], rows: Sequence[Sequence[PoseBone]]) -> list[Member]:

@@ -254,15 +254,14 @@ class _Posed:
     def moves(self, tips: Iterable[str]) -> dict[str, _Move]:
         """Return how the poses of chains have changed, by their tips."""
         poses, found = (self.before, read_poses(self.ob, self.view_layer.depsgraph)), {}
-        for tip in map(self.ob.pose.bones.get, tips):
+        for tip in [self.ob.pose.bones[name] for name in tips]:
             old, new = (Limb.on(tip, self.skeleton, own) for own in poses)
             target = self._place_of(Goal(chain_of(tip).target, chain_of(tip).target_bone))
-            missed, misses, moved = (
-                float(np.linalg.norm(a - b)) for a, b in ((old.tip, target), (new.tip, target), (old.tip, new.tip))
-            )
+            was, now = old.joints[-1], new.joints[-1]
+            missed, misses, way = (float(np.linalg.norm(a - b)) for a, b in ((was, target), (now, target), (was, now)))
             posed = [self.skeleton.names.index(bone.name) for bone in posed_bones(tip)]  # an end bone, too
             turned = largest_turn(*(orthonormal(own[posed, :3, :3]) for own in poses))
-            found[tip.name] = _Move(moved / max(old.length, 1e-30), turned, misses < missed)
+            found[tip.name] = _Move(way / max(old.length, 1e-30), turned, misses < missed)
         return found
 
     def keep(self, tips: list[str]) -> list[str]:

@@ -71,11 +71,6 @@ class Limb:
         long = np.flatnonzero(self.segments > 1e-6 * self.length)
         return int(long[1]) if len(long) == 2 else None
 
-    @property
-    def tip(self) -> Floats:
-        """(3,) position of the end effector."""
-        return np.asarray(self.joints[-1])
-
 
 def straight(joints: Floats) -> Bools:
     """Which (F,) chains with joints (F, n+1, 3) are too straight to show the side to which they bend."""

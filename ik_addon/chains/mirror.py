@@ -123,18 +123,11 @@ class _Sides:
         images = [self.other, *self.other.parent_recursive][: len(bones)][::-1]
         for bone, image in zip(bones, images, strict=False):
             if bpy.utils.flip_name(bone.name) != image.name:
-                raise UserError(
-                    "'{image}' is not the mirror image of '{bone}'. Rename or reparent the bones",
-                    image=image.name,
-                    bone=bone.name,
-                )
+                differs = "'{image}' is not the mirror image of '{bone}'. Rename or reparent the bones"
+                raise UserError(differs, image=image.name, bone=bone.name)
         if len(images) < len(bones):
-            raise UserError(
-                "'{other}' has too few parents: {count}, but the chain needs {needed}",
-                other=self.other.name,
-                count=len(images) - 1,
-                needed=len(bones) - 1,
-            )
+            few = "'{other}' has too few parents: {count}, but the chain needs {needed}"
+            raise UserError(few, other=self.other.name, count=len(images) - 1, needed=len(bones) - 1)
         return list(zip(bones, images, strict=True))
 
     def end_pair(self) -> _Pair | None:
