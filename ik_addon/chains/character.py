@@ -26,7 +26,7 @@ from ..rig.plan.limits import SETTINGS, is_free
 from ..solve.problem import Floats
 from . import make_controls, profile
 from .bend_side import extension
-from .conversion import sources
+from .convert import sources
 from .current_pose import read_poses
 from .make_controls import Controls
 from .new_chain import add_chain, are_animated

@@ -363,7 +363,7 @@ def _forget(shapes: Iterable[Object | None]) -> None:
 
 @contextmanager
 def editing(context: Context, ob: Object) -> Iterator[ArmatureEditBones]:
-    """Yield the edit bones of an armature object; afterwards all modes, the selection and the active object are back."""
+    """Yield the edit bones of an armature object; modes, selection and active object are put back."""
     objects = context.view_layer.objects
     active = objects.active
     modes = {own: own.mode for own in objects}

@@ -263,7 +263,6 @@ def _medians(values: Floats, reach: int, beyond: Literal["edge", "reflect"]) -> 
 
 def key_contacts(
     context: Context,
-    ob: Object,
     tips: Sequence[PoseBone],
     frames: Sequence[int],
     *,
@@ -276,8 +275,7 @@ def key_contacts(
 
     Args:
         context: gives the scene and the view layer.
-        ob: the armature object.
-        tips: the tip bones of the chains.
+        tips: the tip bones of the chains, one or more of one armature.
         frames: ascending frames; contact keys from the first to the last are replaced.
         on: what the feet stand on; None if that doesn't move.
         floor: the ground; None if it is not known; a foot that rests in the air above it doesn't touch it.
@@ -290,12 +288,12 @@ def key_contacts(
     Raises:
         UserError: contacts can't be found or keyed; nothing was changed.
     """
-    view_layer, scene = context.view_layer, context.scene
+    view_layer, scene, ob = context.view_layer, context.scene, tips[0].id_data
     rate = scene.render.fps / scene.render.fps_base
     with over_frames(view_layer, ob) as (undo, before):
         keyframes.check(ob, [contact_keys.channel(tip, np.zeros(1)) for tip in tips])
         with ExitStack() as aside:
-            feet = yield from part(sample(context, ob, tips, frames, on, floor, aside), 0.0, 0.8)
+            feet = yield from part(sample(context, tips, frames, on, floor, aside), 0.0, 0.8)
         chains, found, seen = feet.snap.chains, [], []
         for chain in chains:
             tip, foot, length = feet.tip(chain), feet.foot(chain), feet.length(chain)
@@ -321,19 +319,12 @@ def key_contacts(
 
 def _rests(feet: Feet, chain: Chain, foot: Foot, contacts: Bools, surface: Ground | None) -> Rests:
     """Return how high and how tilted a foot rests."""
-    length = feet.length(chain)
-    points = [foot.points(pivot) for pivot in range(2)]
-    way = points[1] - points[0]
-    return Rests(
-        contacts,
-        np.stack([own[:, 2] for own in points]) / length,
-        None if surface is None else surface.heights(np.stack(points, axis=1)).T / length,
-        np.abs(way[:, 2]) / np.maximum(lengths_of(way), 1e-300),
-    )
+    points, length = np.stack([foot.points(pivot) for pivot in range(2)], axis=1), feet.length(chain)
+    above = None if surface is None else surface.heights(points).T / length
+    way = points[:, 1] - points[:, 0]
+    return Rests(contacts, points[..., 2].T / length, above, np.abs(way[:, 2]) / np.maximum(lengths_of(way), 1e-300))
 
 
 def _as_wanted(criteria: Criteria, sensitivity: float, shortest: float) -> Criteria:
-    wider = {
-        name: sensitivity * getattr(criteria, name) for name in ("slow", "fast", "leaving", "still", "high", "low")
-    }
-    return replace(criteria, shortest=shortest, **wider)
+    limits = ("slow", "fast", "leaving", "still", "high", "low")
+    return replace(criteria, shortest=shortest, **{name: sensitivity * getattr(criteria, name) for name in limits})

@@ -167,10 +167,8 @@ def move_hips(
             break
         asked |= own.asked.any(axis=(0, 2))
         legs = [leg.cut(gap, found.offsets) for leg, gap in zip(legs, own.asked, strict=True)]
-    best = search.best
-    while not best.seen.all():
+    while not (best := search.best).seen.all():
         yield from part(search.look(best, ~best.seen), 1.0, 1.0)
-        best = search.best
     search.show(best.offsets)
     if search.goals:
         original_keys.keep(goal, old, feet.times, undo)
@@ -276,16 +274,15 @@ class _Search:
         self.shown = offsets
 
     def look(self, own: _Try, some: Bools) -> Generator[float, None, None]:
-        """Solve the limbs on some (F,) of the frames and judge the try; yields progress (0 to 1)."""
+        """Solve the limbs on some (F,) of the frames; yields progress (0 to 1).
+
+        Also determine what each leg needs, and how bad the try is.
+        """
         if not some.any():
             return
         self.show(own.offsets)
         yield from solve(self.feet, own.reached, some)
         own.seen |= some
-        self._judge(own)
-
-    def _judge(self, own: _Try) -> None:
-        """Determine what each leg needs, and how bad the try is."""
         misses, flips, world = [0.0], [0.0], self.feet.sampled.world
         shorts = [leg.short(own.offsets) for leg in self.legs]
         # If a leg is short, the hips are as low as they may go.
@@ -368,12 +365,7 @@ class Reached:
 
     def feet(self, feet: Feet) -> list[Foot]:
         """Return the hands and feet, in the space of what they stand on, without contacts."""
-        return [
-            feet.foot(chain)
-            if np.isnan(self.ends[:, c]).all()
-            else feet.shown(chain, self.ends[:, c], self.turned[:, c])
-            for c, chain in enumerate(feet.snap.chains)
-        ]
+        return [feet.shown(chain, self.ends[:, c], self.turned[:, c]) for c, chain in enumerate(feet.snap.chains)]
 
 
 def solve(feet: Feet, reached: Reached, some: Bools) -> Generator[float, None, None]:

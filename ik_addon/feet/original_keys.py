@@ -82,12 +82,8 @@ def keep(goal: Goal, rows: Row, times: Floats, undo: ExitStack, *, along: bool =
     """
     old = _read(goal)
     rest = old.some((old.times < times[0] - SAME_FRAME) | (old.times > times[-1] + SAME_FRAME))
-    joined = _Kept(
-        np.concatenate([rest.times, times]),
-        np.concatenate([rest.before, rows]),
-        np.concatenate([rest.planted, goal.keyed(times)]),
-        np.concatenate([rest.along, np.full(len(times), float(along))]),
-    )
+    new = _Kept(times, rows, goal.keyed(times), np.full(len(times), float(along)))
+    joined = _Kept(*map(np.concatenate, zip(vars(rest).values(), vars(new).values(), strict=True)))
     undo.callback(_write, goal, old)
     _write(goal, joined.some(np.argsort(joined.times)))
 

@@ -157,7 +157,7 @@ def plant_feet(
         touching, carried = _chosen(tips, at, options)
         if not touching:
             raise UserError("No chain has a contact on these frames. Find contacts first")
-        sampling = sample(context, ob, touching, frames, options.support, options.ground, undo)
+        sampling = sample(context, touching, frames, options.support, options.ground, undo)
         feet = yield from part(sampling, 0.0, 0.5)
         goals, chains = feet.snap.goals, feet.snap.chains
         for goal in goals:
@@ -336,26 +336,18 @@ def _key(
     feet: Feet, source: Sequence[Foot], planted: Sequence[Foot], undo: ExitStack, only: Sequence[int] = ()
 ) -> Floats:
     """Key the targets of all planted feet, or of chains `only`; return the wanted world positions (F, g, 3) of all."""
-    goals = feet.snap.goals
-    wanted, turns = _placed(feet, source, planted)
-    rows = continuous(rows_of(goals, feet.sampled, wanted, turns), [goal.holder.rotation_mode for goal in goals])
-    some = [feet.snap.chains[i].target for i in only] or list(range(len(goals)))
-    key_goals([goals[g] for g in some], rows[:, some], feet.times, undo)
-    return wanted
-
-
-def _placed(feet: Feet, source: Sequence[Foot], planted: Sequence[Foot]) -> tuple[Floats, dict[int, Floats]]:
-    """Return where (F, g, 3) targets should be and the orientations (F, 3, 3) of targets by index, in world space."""
-    wanted = feet.sampled.goals[:, :, :3, 3].copy()
-    turns = {}
+    goals, support = feet.snap.goals, feet.support[:, :3, :3]
+    wanted, turns = feet.sampled.goals[:, :, :3, 3].copy(), {}
     for chain, old, new in zip(feet.snap.chains, source, planted, strict=True):
-        support = feet.support[:, :3, :3]
         wanted[:, chain.target] = applied(support, new.places) + feet.support[:, :3, 3]
         turn = np.moveaxis(matrices(multiply(new.turns, opposite(old.turns))), -1, 0)
         linear = feet.sampled.goals[:, chain.target, :3, :3]
         own = linear / np.maximum(np.linalg.norm(linear, axis=1, keepdims=True), 1e-300)
         turns[chain.target] = times(times(support, turn), times(np.swapaxes(support, -1, -2), own))
-    return wanted, turns
+    rows = continuous(rows_of(goals, feet.sampled, wanted, turns), [goal.holder.rotation_mode for goal in goals])
+    some = [feet.snap.chains[i].target for i in only] or list(range(len(goals)))
+    key_goals([goals[g] for g in some], rows[:, some], feet.times, undo)
+    return wanted
 
 
 # ---- what planting achieved, measured on the saved keys as Blender plays them
@@ -363,11 +355,9 @@ def _placed(feet: Feet, source: Sequence[Foot], planted: Sequence[Foot]) -> tupl
 
 def as_saved(
     context: Context,
-    ob: Object,
     tips: Sequence[PoseBone],
     frames: Sequence[int],
-    planted: Planted,
-    *,
+    done: Planted,
     on: Object | None,
     floor: Floor | None,
 ) -> Generator[float, None, Planted]:
@@ -375,17 +365,16 @@ def as_saved(
 
     Args:
         context: gives the scene and the view layer.
-        ob: the armature object.
-        tips: the tip bones of the planted chains.
+        tips: the tip bones of the planted chains, one or more of one armature.
         frames: the frames on which they were planted.
-        planted: the result that planting returned.
+        done: the result that planting returned.
         on: what they stand on; None if that doesn't move.
         floor: the ground that they were kept out of.
     """
-    scene, view_layer = context.scene, context.view_layer
+    scene, view_layer, ob = context.scene, context.view_layer, tips[0].id_data
     at = time_scale(scene) * np.array(frames, dtype=np.float64)
     with over_frames(view_layer, ob) as (_undo, before):
-        points, lengths, support = yield from part(_points(view_layer, ob, tips, frames, on), 0.0, 0.8)
+        points, lengths, support = yield from part(_points(view_layer, tips, frames, on), 0.0, 0.8)
         seen = inverse(support)
         slides = [
             slide_of(moved(seen, points[:, t, p]), touching) / lengths[t]
@@ -399,13 +388,14 @@ def as_saved(
             heights = (yield from part(looking, 0.8, 1.0))(flat).reshape(points.shape[:3])
             depth = float(np.nanmax(np.append(-heights / np.array(lengths)[:, None], 0.0)))
         before.restore()
-    return replace(planted, slide=max(slides), depth=depth)
+    return replace(done, slide=max(slides), depth=depth)
 
 
 def _points(
-    view_layer: ViewLayer, ob: Object, tips: Sequence[PoseBone], frames: Sequence[int], on: Object | None
+    view_layer: ViewLayer, tips: Sequence[PoseBone], frames: Sequence[int], on: Object | None
 ) -> Generator[float, None, tuple[Floats, list[float], Floats]]:
     """Return world positions (F, C, 2, 3) of heels and toes, lengths of limbs, and what they stand on (F, 4, 4)."""
+    ob = tips[0].id_data
     figure, names = Figure.of(ob), ob.pose.bones.keys()
     own = np.empty((len(tips), 2, 3))
     ends = []

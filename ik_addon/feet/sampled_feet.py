@@ -119,7 +119,12 @@ class Feet:
         return self._seen(chain, where, bone)
 
     def shown(self, chain: Chain, places: Floats, poses: Floats) -> Foot:
-        """Return the hand or foot of a chain from its end `places` (F, 3) and bone `poses` (F, 4, 4) in pose space."""
+        """Return the hand or foot of a chain from its end `places` (F, 3) and bone `poses` (F, 4, 4) in pose space.
+
+        If there are none, NaN: as `foot`.
+        """
+        if np.isnan(places).all():
+            return self.foot(chain)
         where = product(self.sampled.world, poses)
         where[:, :3, 3] = moved(self.sampled.world, places)
         return self._seen(chain, where, where[:1, :3, :3])
@@ -154,7 +159,6 @@ class Feet:
 
 def sample(
     context: Context,
-    ob: Object,
     tips: Sequence[PoseBone],
     frames: Sequence[int],
     on: Object | None,
@@ -165,8 +169,7 @@ def sample(
 
     Args:
         context: gives the view layer.
-        ob: the armature object.
-        tips: the tip bones of the chains.
+        tips: the tip bones of the chains, one or more of one armature.
         frames: ascending frames.
         on: what the feet stand on; None if that doesn't move.
         ground: what they must not go through, if anything.
@@ -175,7 +178,7 @@ def sample(
     Raises:
         UserError: a chain can't be used.
     """
-    times = time_scale(context.scene) * np.array(frames, dtype=np.float64)
+    ob, times = tips[0].id_data, time_scale(context.scene) * np.array(frames, dtype=np.float64)
     rest = [tip for tip in tips_of(ob) if tip not in tips and _stands(tip, times)]
     whole = Snap.of(context.view_layer, ob, [*tips, *rest], False, Poles.KEEP)
     figure = Figure.of(ob)
@@ -184,11 +187,8 @@ def sample(
     hips = ob.pose.bones.find(figure.names[carrying.pop()]) if len(carrying) == 1 else None
     more = [] if hips is None else [bone for bone in (hips, whole.skeleton.parents[hips]) if bone >= 0]
     extra = [Goal(other) for other in (ground, on) if other is not None]
-    sampler = replace(
-        whole.sampler,
-        bones=np.union1d(whole.sampler.bones, np.array(more, dtype=np.int64)),
-        goals=[*whole.goals, *extra],
-    )
+    bones = np.union1d(whole.sampler.bones, np.array(more, dtype=np.int64))
+    sampler = replace(whole.sampler, bones=bones, goals=[*whole.goals, *extra])
     along = [] if hips is None else _followers(ob, tips, ob.pose.bones[hips])
     carried: list[Goal] = []
     if hips is not None and not rest:  # feet planted earlier need the hips where they are
@@ -317,7 +317,7 @@ def follow(feet: Feet, moved: Floats, blend: int, undo: ExitStack) -> Generator[
         return []
     places = [replace(goal, turns=False) for goal in goals]
     sampler = Sampler.of(ob, [], places, shown=False)
-    with nullcontext() if sampler.is_solved else registry.paused(ob):
+    with sampler.alone:
         sampled = yield from sampler.sample(feet.view_layer, frames)
     wanted = sampled.goals[:, :, :3, 3].copy()
     for g, (tip, _goal) in enumerate(feet.along):

@@ -63,15 +63,10 @@ def _standing(foot: Foot, length: int, ground: Ground | None) -> Foot:
     under = np.zeros(len(foot.places), dtype=bool) if ground is None else ground.under(foot)
     tilted = foot if ground is None else ground.tilt(foot, under, length)
     numbers = [numbered(contacts) for contacts in foot.contacts]
-    flats = [
-        _Flat(
-            start,
-            end,
-            ((HEEL, int(numbers[HEEL][start])), (TOE, int(numbers[TOE][start]))),
-            _mean(tilted.turns[:, start:end]),
-        )
-        for start, end in runs(np.asarray(foot.contacts.all(axis=0)))
-    ]
+    flats = []
+    for start, end in runs(np.asarray(foot.contacts.all(axis=0))):
+        heel, toe = ((pivot, int(numbers[pivot][start])) for pivot in (HEEL, TOE))
+        flats.append(_Flat(start, end, (heel, toe), _mean(tilted.turns[:, start:end])))
     spans = {
         (pivot, run): numbers[pivot] == run for pivot in (HEEL, TOE) for run in range(int(numbers[pivot].max()) + 1)
     }

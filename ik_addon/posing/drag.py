@@ -282,7 +282,7 @@ class BodyDrag:
             with in_fk(context, self.ob, tips_):
                 channels.write(self.ob, own, self._rows[own])
                 context.view_layer.update()
-            remarks += snap_here(context, self.ob, tips_, poles=Poles.USED, keyed=False)
+            remarks += snap_here(context, tips_, poles=Poles.USED, keyed=False)
         if body is not None:
             with ExitStack() as undo:
                 for place in places:

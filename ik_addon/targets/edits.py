@@ -309,7 +309,7 @@ def _followers(ob: Object, plan: Plan, depsgraph: Depsgraph, gesture: Gesture, *
         if meaning not in gesture.followers:
             gesture.followers[meaning] = None
             with suppress(UserError):
-                made = gesture.followers[meaning] = Follower(depsgraph, ob, plan.skeleton, meaning, matches=pastes)
+                made = gesture.followers[meaning] = Follower(depsgraph, ob, meaning, matches=pastes)
                 gesture.spreads += gesture.reach.spreads(depsgraph.scene, dict(enumerate(made.goals))).values()
         follower = gesture.followers[meaning]
         if follower is not None:

@@ -14,7 +14,7 @@ from ..core.fk_keys import time_of
 from ..core.goals import Goal, curves_on, insert_key
 from ..core.key_curve import SAME_FRAME, Keys, read_keys, write_keys
 from ..core.settings import overlay_of
-from ..core.skeleton import Skeleton, inverse, moved
+from ..core.skeleton import inverse, moved
 from ..core.translation.sentences import UserError
 from ..rig.plan.presence import Reference
 from ..solve.maths.products import applied
@@ -40,15 +40,12 @@ class Meaning(NamedTuple):
 class Follower:
     """The goals of one chain that follow an edit."""
 
-    def __init__(
-        self, depsgraph: Depsgraph, ob: Object, skeleton: Skeleton, meaning: Meaning, *, matches: bool
-    ) -> None:
+    def __init__(self, depsgraph: Depsgraph, ob: Object, meaning: Meaning, *, matches: bool) -> None:
         """Prepare to follow.
 
         Args:
             depsgraph: of the view layer with the armature and its goals.
             ob: the armature object.
-            skeleton: its skeleton.
             meaning: what follows.
             matches: whether a pole is placed to match the pose; else it turns about the limb with the edited bone.
 
@@ -58,7 +55,7 @@ class Follower:
         self.tip, self.rows = meaning.tip, meaning.rows
         self._target, self._pole, self._matches = meaning.target, meaning.pole, matches
         poles = Poles.MATCH if meaning.pole else Poles.KEEP
-        self._snap = Snap.of(depsgraph.view_layer, ob, [ob.pose.bones[meaning.tip]], True, poles, skeleton)
+        self._snap = Snap.of(depsgraph.view_layer, ob, [ob.pose.bones[meaning.tip]], True, poles)
         if not matches:  # a hand puts the target itself somewhere
             self._snap = replace(self._snap, chains=[replace(own, is_soft=False) for own in self._snap.chains])
         for goal in self.goals:

@@ -88,12 +88,12 @@ def _to_ik(
         undo.callback(goal.set_row, row)
     shown = [tip for tip in tips if is_solved(tip)]
     hidden = [tip for tip in tips if tip not in shown]
-    remarks = snap_here(context, ob, shown, shown=True, keyed=False) if shown else []
+    remarks = snap_here(context, shown, shown=True, keyed=False) if shown else []
     key_step(ob, list(_edited(ob, hidden, frames[1])), frames, undo, held=False)
     _evaluate_keys(context, ob)  # or the next update would reset what is set below
     for tip in hidden:
         _set(tip, "influence", 1.0, undo)
-    remarks += snap_here(context, ob, hidden, keyed=False) if hidden else []
+    remarks += snap_here(context, hidden, keyed=False) if hidden else []
     for goal, row in before.items():
         key_step(goal.ob, channels_of(goal, np.array([row, goal.row()])), frames, undo, held=False)
     return remarks

@@ -19,7 +19,7 @@ from ..core.settings import chain_of, object_of
 from ..core.steps import part
 from ..core.transforms import continuous
 from ..core.translation.sentences import quoted, say
-from ..live import registry, reports, solving
+from ..live import reports, solving
 from ..rig.plan.chain import chain_bones, posed_bones
 from ..rig.plan.limits import is_free
 from ..solve.problem import Floats
@@ -46,20 +46,13 @@ def is_solved(tip: PoseBone) -> bool:
 
 
 def snap_here(
-    context: Context,
-    ob: Object,
-    tips: Sequence[PoseBone],
-    *,
-    shown: bool = False,
-    poles: Poles = Poles.MATCH,
-    keyed: bool = True,
+    context: Context, tips: Sequence[PoseBone], *, shown: bool = False, poles: Poles = Poles.MATCH, keyed: bool = True
 ) -> list[str]:
     """Move targets and poles to match the pose of the current frame, so that solving changes nothing.
 
     Args:
         context: gives the scene and the view layer.
-        ob: the armature object.
-        tips: the tip bones of the chains.
+        tips: the tip bones of the chains, one or more of one armature.
         shown: match the pose shown instead of the FK pose.
         poles: how poles are placed.
         keyed: key the goals if auto keying is on, and report those that return to their keys on the next frame change.
@@ -70,7 +63,7 @@ def snap_here(
     Raises:
         UserError: the goals can't be snapped; nothing has changed.
     """
-    view_layer = context.view_layer
+    view_layer, ob = context.view_layer, tips[0].id_data
     snap = Snap.of(view_layer, ob, tips, shown, poles)
     moved: dict[str, float] = {}
     poses = read_poses(ob, view_layer.depsgraph)
@@ -110,13 +103,7 @@ def snap_here(
 
 
 def key_range(
-    context: Context,
-    ob: Object,
-    tips: Sequence[PoseBone],
-    frames: Sequence[int],
-    *,
-    shown: bool = False,
-    poles: Poles = Poles.MATCH,
+    context: Context, tips: Sequence[PoseBone], frames: Sequence[int], shown: bool = False, poles: Poles = Poles.MATCH
 ) -> Generator[float, None, list[str]]:
     """Key targets and poles to match the pose on a range of frames; yields progress (0 to 1).
 
@@ -125,8 +112,7 @@ def key_range(
 
     Args:
         context: gives the scene and the view layer.
-        ob: the armature object.
-        tips: the tip bones of the chains.
+        tips: the tip bones of the chains, one or more of one armature.
         frames: ascending; keys from the first to the last are replaced.
         shown: match the pose shown instead of the FK pose.
         poles: how poles are placed.
@@ -137,7 +123,7 @@ def key_range(
     Raises:
         UserError: the goals can't be keyed; nothing has changed.
     """
-    view_layer, scene = context.view_layer, context.scene
+    view_layer, scene, ob = context.view_layer, context.scene, tips[0].id_data
     scale = time_scale(scene)
     with over_frames(view_layer, ob) as (undo, before):
         for tip in tips:
@@ -148,10 +134,9 @@ def key_range(
         snap = Snap.of(view_layer, ob, tips, shown, poles)
         for goal in snap.goals:
             keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
-        is_solved = snap.sampler.is_solved
-        with nullcontext() if is_solved else registry.paused(ob):
+        with snap.sampler.alone:
             distances = snap.distances(snap.sampler.here(view_layer.depsgraph))
-            with in_fk(context, ob, tips) if is_solved and not shown else nullcontext():
+            with in_fk(context, ob, tips) if snap.sampler.is_solved and not shown else nullcontext():
                 sampled = yield from part(snap.sampler.sample(view_layer, frames), 0.0, 0.7)
             parts = []
             for some in batches(len(frames)):

@@ -290,16 +290,8 @@ class Snap:
     poles: Poles
 
     @classmethod
-    def of(
-        cls,
-        view_layer: ViewLayer,
-        ob: Object,
-        tips: Sequence[PoseBone],
-        shown: bool,
-        poles: Poles,
-        skeleton: Skeleton | None = None,
-    ) -> Snap:
-        """Collect chains and their goals, and check that they can be snapped; `skeleton`: of the armature, if known.
+    def of(cls, view_layer: ViewLayer, ob: Object, tips: Sequence[PoseBone], shown: bool, poles: Poles) -> Snap:
+        """Collect chains and their goals, and check that they can be snapped.
 
         Raises:
             UserError: they can't; the message says why.
@@ -310,7 +302,7 @@ class Snap:
             if reason := new_chain.why_unusable(tip) or next(filter(None, absent), ""):
                 raise UserError(reason)
         new_chain.check_world(ob, ob.evaluated_get(view_layer.depsgraph).matrix_world)
-        skeleton, figure = skeleton or Skeleton.of(ob), Figure.of(ob) if poles is Poles.FOOT else None
+        skeleton, figure = Skeleton.of(ob), Figure.of(ob) if poles is Poles.FOOT else None
         goals: list[Goal] = []
         chains = []
         for tip in tips:
@@ -392,7 +384,7 @@ class Snap:
                     turned = sampled.poses[:, self.sampler.rows([foot])[0], :3, :3]
                     hinges = applied(turned, np.broadcast_to(axis, (len(turned), 3)))
                 knee = hinge_of(self.ob.pose.bones[chain.tip])
-                pole = places.poles(limbs, side, own.pole_angle[:, c], distance, hinges, folds=folds, hinge=knee)
+                pole = places.poles(limbs, side, own.pole_angle[:, c], distance, hinges, folds, knee)
                 stays = np.asarray(~np.isfinite(pole).all(axis=1))  # a chain scaled to zero has no bend
                 if self.sampler.shown and chain_of(self.ob.pose.bones[chain.tip]).enabled:
                     # A solved limb that is stretched out shows no bend: keep the pole, which decides it.
