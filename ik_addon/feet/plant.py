@@ -357,7 +357,7 @@ def as_saved(
     context: Context,
     tips: Sequence[PoseBone],
     frames: Sequence[int],
-    done: Planted,
+    planted: Planted,
     on: Object | None,
     floor: Floor | None,
 ) -> Generator[float, None, Planted]:
@@ -367,7 +367,7 @@ def as_saved(
         context: gives the scene and the view layer.
         tips: the tip bones of the planted chains, one or more of one armature.
         frames: the frames on which they were planted.
-        done: the result that planting returned.
+        planted: the result that planting returned.
         on: what they stand on; None if that doesn't move.
         floor: the ground that they were kept out of.
     """
@@ -388,7 +388,7 @@ def as_saved(
             heights = (yield from part(looking, 0.8, 1.0))(flat).reshape(points.shape[:3])
             depth = float(np.nanmax(np.append(-heights / np.array(lengths)[:, None], 0.0)))
         before.restore()
-    return replace(done, slide=max(slides), depth=depth)
+    return replace(planted, slide=max(slides), depth=depth)
 
 
 def _points(
