@@ -73,19 +73,6 @@ BESIDE = 3
 """Frames next to those in doubt that are solved with them, on each side."""
 
 
-@dataclass(frozen=True)
-class Helped:
-    """The result of moving the hips."""
-
-    moved: Floats
-    """(F, 3) how far the hips were moved, in world space."""
-    reached: Reached
-    goals: list[Goal]
-    """The goals that were keyed."""
-    remarks: list[str]
-    """Sentences about why the hips were left alone."""
-
-
 def why_fixed(feet: Feet) -> str:
     """Return why the hips can't be moved; empty if they can."""
     if feet.hips is None:
@@ -119,7 +106,7 @@ def move_hips(
     rate: float,
     carry: Callable[[Floats], None],
     undo: ExitStack,
-) -> Generator[float, None, Helped]:
+) -> Generator[float, None, tuple[Floats, Reached, list[Goal], list[str]]]:
     """Move and key the hips; yields progress (0 to 1).
 
     Args:
@@ -133,6 +120,10 @@ def move_hips(
         rate: frames per second.
         carry: called with the movement (F, 3) of the hips whenever they are keyed; keys what moves with them.
         undo: takes the keys back.
+
+    Returns:
+        How far (F, 3) the hips were moved in world space, what limbs reach then, the goals that were keyed, and
+        sentences about why the hips were left alone.
     """
     reason, count = "" if along is None else why_fixed(feet), len(feet.frames)
     moved = np.zeros((count, 3)) if along is None or reason else along
@@ -142,7 +133,7 @@ def move_hips(
         reached = Reached.nowhere(feet)
         yield from solve(feet, reached, np.ones(count, dtype=bool))
         is_short = any(leg.short(moved).any() for leg in legs)
-        return Helped(moved, reached, [], [reason] if reason and is_short else [])
+        return moved, reached, [], [reason] if reason and is_short else []
     assert feet.hips is not None, "there are some"
     goal = Goal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
     old = original_keys.before(goal, feet.times)
@@ -172,7 +163,7 @@ def move_hips(
     search.show(best.offsets)
     if search.goals:
         original_keys.keep(goal, old, feet.times, undo)
-    return Helped(along + best.offsets, best.reached, search.goals, [])
+    return along + best.offsets, best.reached, search.goals, []
 
 
 def _hasty(offsets: Floats, legs: Sequence[Leg], smooth: float) -> Bools:

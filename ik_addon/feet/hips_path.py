@@ -110,10 +110,9 @@ def help_reach(legs: Sequence[Leg], cap: float, smooth: float, before: Help | No
     if all(leg.is_content(before.offsets) for leg in legs):
         return before
     size = max(leg.reach for leg in legs)
-    shells, sides = _Shells.of(legs, cap, INSIDE * size), _Sides.of(legs, cap, INSIDE * size)
-    first = len(shells.radii)
-    known = before.search.shape[1]
-    near, rest = np.zeros((2, first + len(sides.least), 3, count))
+    (middles, radii), (ways, least) = _shells(legs, cap, INSIDE * size), _sides(legs, cap, INSIDE * size)
+    first, known = len(radii), before.search.shape[1]
+    near, rest = np.zeros((2, first + len(least), 3, count))
     near[known:] = before.offsets.T
     near[:known], rest[:known] = before.search
     pull = PULL * max(smooth, 1.0) ** 2
@@ -123,7 +122,12 @@ def help_reach(legs: Sequence[Leg], cap: float, smooth: float, before: Help | No
         offsets = smoothen((near - rest).sum(axis=0))
         last = near
         rest = rest + BEYOND * offsets + (1.0 - BEYOND) * last
-        near = np.concatenate([shells.into(rest[:first]), sides.into(rest[first:])])
+        # Project each movement onto its shell, or onto the side that its cut leaves.
+        away = rest[:first] - middles
+        far = np.maximum(np.sqrt((away * away).sum(axis=1)), 1e-300)
+        missed = np.maximum(least - (ways * rest[first:]).sum(axis=1), 0.0)
+        within = middles + away * (np.clip(far, radii[:, 0], radii[:, 1]) / far)[:, None]
+        near = np.concatenate([within, rest[first:] + missed[:, None] * ways])
         rest -= near
         if max(np.abs(near - offsets).max(), np.abs(near - last).max()) < 0.5 * INSIDE * size:
             break
@@ -131,60 +135,35 @@ def help_reach(legs: Sequence[Leg], cap: float, smooth: float, before: Help | No
     return Help((offsets * np.minimum(1.0, cap / size)).T, np.stack([near, rest]))
 
 
-@dataclass(frozen=True)
-class _Shells:
-    """R times where the hips may be on F frames: within the cap, or so that a leg reaches with its knee as recorded."""
+def _shells(legs: Sequence[Leg], cap: float, inside: float) -> tuple[Floats, Floats]:
+    """Return R times where the hips may be: within the cap, or so that a leg reaches with its knee as recorded.
 
-    middles: Floats
-    """(R, 3, F) centers."""
-    radii: Floats
-    """(R, 2, F) inner and outer radius; a ball has an inner radius of zero."""
-
-    @classmethod
-    def of(cls, legs: Sequence[Leg], cap: float, inside: float) -> _Shells:
-        still = np.zeros(len(legs[0].held))
-        middles, radii = [np.zeros((3, len(still)))], [np.stack([still, still + cap])]
-        for leg in (leg for leg in legs if leg.held.any()):
-            ways = leg.ends - leg.roots
-            far = lengths_of(ways)
-            least, most = leg.stance
-            # Extend a shell beyond the cap until the two touch: regions that don't meet would use up all passes.
-            outer = np.maximum(np.minimum(np.where(leg.held, leg.reach - inside, np.inf), most), far - cap)
-            middles.append(ways.T)
-            radii.append(np.stack([np.minimum(np.minimum(least, outer), far + cap), outer]))
-        return cls(np.stack(middles), np.stack(radii))
-
-    def into(self, offsets: Floats) -> Floats:
-        """Return movements of the hips (R, 3, F), each projected onto its shell."""
-        away = offsets - self.middles
-        far = np.maximum(np.sqrt((away * away).sum(axis=1)), 1e-300)
-        return np.asarray(self.middles + away * (np.clip(far, self.radii[:, 0], self.radii[:, 1]) / far)[:, None])
+    Returns:
+        Centers (R, 3, F) of shells, and their inner and outer radii (R, 2, F); a ball has an inner radius of zero.
+    """
+    still = np.zeros(len(legs[0].held))
+    middles, radii = [np.zeros((3, len(still)))], [np.stack([still, still + cap])]
+    for leg in (leg for leg in legs if leg.held.any()):
+        ways = leg.ends - leg.roots
+        far = lengths_of(ways)
+        least, most = leg.stance
+        # Extend a shell beyond the cap until the two touch: regions that don't meet would use up all passes.
+        outer = np.maximum(np.minimum(np.where(leg.held, leg.reach - inside, np.inf), most), far - cap)
+        middles.append(ways.T)
+        radii.append(np.stack([np.minimum(np.minimum(least, outer), far + cap), outer]))
+    return np.stack(middles), np.stack(radii)
 
 
-@dataclass(frozen=True)
-class _Sides:
-    """What R cuts leave, on F frames."""
-
-    ways: Floats
-    """(R, 3, F) unit vectors; zero where a cut doesn't apply."""
-    least: Floats
-    """(R, F) the least movement along them."""
-
-    @classmethod
-    def of(cls, legs: Sequence[Leg], cap: float, inside: float) -> _Sides:
-        # Keep the order in which cuts were made, so that the state of earlier ones stays at its indices.
-        rounds = zip_longest(*(leg.cuts for leg in legs))
-        cuts = [cut for several in rounds for cut in several if cut is not None and len(cut.frames)]
-        ways, least = np.zeros((len(cuts), 3, len(legs[0].held))), np.zeros((len(cuts), len(legs[0].held)))
-        for i, cut in enumerate(cuts):
-            ways[i][:, cut.frames] = cut.ways.T
-            least[i, cut.frames] = np.minimum(cut.least + inside, cap)
-        return cls(ways, least)
-
-    def into(self, offsets: Floats) -> Floats:
-        """Return movements of the hips (R, 3, F), each projected onto the side that its cut leaves."""
-        missed = np.maximum(self.least - (self.ways * offsets).sum(axis=1), 0.0)
-        return np.asarray(offsets + missed[:, None] * self.ways)
+def _sides(legs: Sequence[Leg], cap: float, inside: float) -> tuple[Floats, Floats]:
+    """Return unit vectors (R, 3, F) for R cuts, zero where a cut doesn't apply, and the least movement (R, F) along."""
+    # Keep the order in which cuts were made, so that the state of earlier ones stays at its indices.
+    rounds = zip_longest(*(leg.cuts for leg in legs))
+    cuts = [cut for several in rounds for cut in several if cut is not None and len(cut.frames)]
+    ways, least = np.zeros((len(cuts), 3, len(legs[0].held))), np.zeros((len(cuts), len(legs[0].held)))
+    for i, cut in enumerate(cuts):
+        ways[i][:, cut.frames] = cut.ways.T
+        least[i, cut.frames] = np.minimum(cut.least + inside, cap)
+    return ways, least
 
 
 def _smoothing(shares: Floats) -> Callable[[Floats], Floats]:

@@ -185,16 +185,16 @@ def plant_feet(
 
         may_move, cap = along if options.hips else None, options.cap * feet.longest
         moving = hips.move_hips(feet, planted, wanted, records, may_move, cap, options.smooth, rate, carry, undo)
-        helped = yield from part(moving, 0.7, 0.95)
+        moved_hips, reached, keyed, remarks = yield from part(moving, 0.7, 0.95)
         for goal, keys in zip(goals, old, strict=True):
             original_keys.keep(goal, keys, at, undo)
-        followed = yield from part(follow(feet, helped.moved, blend, undo), 0.98, 1.0)
+        keyed += yield from part(follow(feet, moved_hips, blend, undo), 0.98, 1.0)
         held = set()
         with feet.snap.sampler.alone:
             for i, found in feet.snap.sampler.proof(view_layer, frames):
                 gaps = np.linalg.norm(found.goals[0, : len(goals), :3, 3] - wanted[i], axis=1)
                 held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > NEAR * feet.longest}
-        remarks = helped.remarks + [
+        remarks += [
             say("'{end}' doesn't turn with its target, so only its joint is held. Set Follow Rotation", end=end.name)
             for chain in chains
             if not goals[chain.target].turns and (end := end_of(feet.tip(chain))) is not None
@@ -209,11 +209,11 @@ def plant_feet(
         ]
         remarks += remarks_on(held)
         before.restore()
-        for goal in (*goals, *helped.goals, *followed):
+        for goal in (*goals, *keyed):
             goal.show_keys(scale * scene.frame_current_final)
     lengths = [feet.length(chain) for chain in chains]
-    missed = np.nan_to_num(helped.reached.errors)
-    shown = [_marked(feet, chain, foot) for chain, foot in zip(chains, helped.reached.feet(feet), strict=True)]
+    missed = np.nan_to_num(reached.errors)
+    shown = [_marked(feet, chain, foot) for chain, foot in zip(chains, reached.feet(feet), strict=True)]
     return Planted(
         chains=tuple(chain.tip for chain in chains),
         frames=len(frames),
@@ -223,9 +223,9 @@ def plant_feet(
         slide=_largest(shown, lengths),
         depth_before=_deepest(grounds, source, lengths),
         depth=_deepest(grounds, shown, lengths),
-        hips=float(lengths_of(helped.moved).max()) / max(lengths),
+        hips=float(lengths_of(moved_hips).max()) / max(lengths),
         knees_before=_fastest_knee(feet, [record.poses for record in records]),
-        knees=_fastest_knee(feet, helped.reached.bones),
+        knees=_fastest_knee(feet, reached.bones),
         short=float(missed.max()),
         short_frames=int((missed > NEAR).any(axis=1).sum()),
         remarks=tuple(remarks),

@@ -84,7 +84,6 @@ def _to_ik(
     before = {goal: goal.row() for tip in tips for goal in goals_of(tip)}
     for goal, row in before.items():
         keyframes.check(goal.ob, channels_of(goal, row[None]))
-    for goal, row in before.items():
         undo.callback(goal.set_row, row)
     shown = [tip for tip in tips if is_solved(tip)]
     hidden = [tip for tip in tips if tip not in shown]
