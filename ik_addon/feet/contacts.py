@@ -21,11 +21,11 @@ from ..rig.plan.chain import end_of
 from ..solve.maths.products import lengths_of
 from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats
-from ..targets.snapped import Chain
+from ..targets.snap import Chain
 from .filling import smoothed, window
-from .foot_track import Foot
 from .ground_object import UP, Ground
 from .sampled_feet import Feet, is_of_leg, sample
+from .standing import Foot
 
 CALM = 0.5
 """A path is smoothed until noise moves a point at rest no faster than this fraction of what counts as slow."""

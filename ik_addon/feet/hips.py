@@ -29,13 +29,13 @@ from ..solve.maths.rotations import inverse as opposite
 from ..solve.maths.rotations import multiply, quaternions, vectors_of
 from ..solve.problem import Bools, Floats, Ints
 from ..targets.movable import channels_of, key_goals, parents_of
-from ..targets.snapped import Chain
+from ..targets.snap import Chain
 from . import original_keys
 from .filling import widened
-from .foot_track import Foot
 from .ground_object import UP
 from .hips_path import Leg, help_reach
 from .sampled_feet import Feet, is_of_leg
+from .standing import Foot
 
 BENT = 1e-4
 """Legs stay short of straight by this fraction of their length: when straight, a target's rounding moves the knee."""

@@ -28,15 +28,13 @@ from ..solve.maths.rotations import matrices, multiply
 from ..solve.maths.runs import runs
 from ..solve.problem import Floats
 from ..targets.movable import channels_of, goals_of, key_goals, target_of
-from ..targets.snap import remarks_on
-from ..targets.snapped import Chain, rows_of
+from ..targets.snap import Chain, remarks_on, rows_of
 from . import ground_object, hips, original_keys
 from .filling import bridged, eased, smoothed
-from .foot_track import Foot, slide_of
 from .ground_object import UP, still
 from .hips import recorded
 from .sampled_feet import Feet, follow, is_of_leg, pivots_of, sample
-from .standing import Ground, plant
+from .standing import Foot, Ground, plant, slide_of
 
 MARGIN = 1.25 * HELD
 """Height of feet above a ground, in lengths of the leg, so that neither rounding nor fewer keys take them below it."""

@@ -30,12 +30,11 @@ from ..solve.maths.products import times as product
 from ..solve.maths.rotations import quaternions
 from ..solve.problem import Bools, Floats
 from ..targets.movable import channels_of, key_goals, parents_of, pole_of, target_of
-from ..targets.snap import in_fk
-from ..targets.snapped import Chain, Poles, Sampled, Sampler, Snap, rows_of
+from ..targets.snap import Chain, Poles, Sampled, Sampler, Snap, in_fk, rows_of
 from . import original_keys
 from .filling import eased
-from .foot_track import Foot
 from .ground_object import Ground, read_ground, still
+from .standing import Foot
 
 
 @dataclass(frozen=True)

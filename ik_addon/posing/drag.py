@@ -35,8 +35,7 @@ from ..solve.problem import Floats
 from ..targets.autokey import auto_key, left_out, reverting
 from ..targets.edit_range import HERE, EditRange
 from ..targets.movable import parents_of, target_of
-from ..targets.snap import in_fk, snap_here
-from ..targets.snapped import Poles, goals_to_snap
+from ..targets.snap import Poles, goals_to_snap, in_fk, snap_here
 from .over_range import BodyRange, Dragged
 from .pins import FLAGS, image_of, stored_pins
 from .read import Stand

@@ -23,7 +23,7 @@ from ..solve.maths.rotations import dot, quaternions, unit
 from ..solve.problem import Floats, Ints
 from ..targets.edit_range import EditRange
 from ..targets.places import turned_about
-from ..targets.snapped import Poles, Sampler, Snap, rows_of
+from ..targets.snap import Poles, Sampler, Snap, rows_of
 from .read import Stand
 
 SLIPS = 1e-3

@@ -22,7 +22,7 @@ from ..solve.problem import Floats
 from .autokey import auto_key
 from .movable import locked
 from .places import bend_turn, on_one_side, turned_about
-from .snapped import Poles, Sampled, Snap, rows_of
+from .snap import Poles, Sampled, Snap, rows_of
 
 
 class Meaning(NamedTuple):

@@ -14,7 +14,7 @@ from ...core.settings import chain_of, goal_of, object_of
 from ...core.translation.sentences import UserError, count, marked, quoted, say
 from ...targets import ik_fk, snap, space_switch
 from ...targets.movable import controls_of, key_controls, not_copied, select_controls, why_lacking
-from ...targets.snapped import Poles
+from ...targets.snap import Poles
 from ...targets.space_switch import Space, spaces_of
 from .active import ArmatureOperator, ChainOperator, Internal, active_tip, armature, asked, operators
 from .progress import FramesOperator, Steps
