@@ -94,30 +94,6 @@ class Extent:
     """The largest such number: up to the root, and including it."""
 
 
-@dataclass(frozen=True)
-class Mirror:
-    """How X-Axis Mirror lets a bone follow its mirror image, in armature space."""
-
-    is_relative: bool
-    """Whether the bone's motion mirrors that of its image; if not, its pose does."""
-    of_image: Floats
-    """(3, 3) rest orientation of the image, the bone that the user drags."""
-    rest: Floats
-    """(3, 3) rest orientation of the bone that follows."""
-
-    def place(self, target: Floats, image: Floats, own: Floats) -> Floats:
-        """Return the target (3,) of a joint, given that of its image, and the starts of the image and of the joint."""
-        if self.is_relative:
-            return np.asarray(own + ACROSS * (target - image))
-        return np.asarray(ACROSS * target)
-
-    def orientation(self, target: Floats, image: Floats, own: Floats) -> Floats:
-        """Return the orientation (3, 3) of a bone, from the same three orientations."""
-        if self.is_relative:
-            return times(mirrored_rotation(times_back(target, image)), own)
-        return times(mirrored_rotation(times_back(target, self.of_image)), self.rest)
-
-
 class _Held(NamedTuple):
     """A joint that is dragged, or its mirror image."""
 
@@ -128,8 +104,23 @@ class _Held(NamedTuple):
     """(3,) the same; None: it is the head of the bone."""
     limb: int | None
     """The first bone of the limb that it is part of; None: it is part of none."""
-    mirror: Mirror | None
-    """How it follows the joint that the user drags; None: it is that joint."""
+    rests: Floats | None
+    """(2, 3, 3) rest orientations of the bone that the user drags and of this one, its image; None: it is that bone."""
+    is_relative: bool
+    """Whether the image's motion mirrors that of the other; if not, its pose does."""
+
+    def place(self, target: Floats, start: Floats) -> Floats:
+        """Return where (3,) it goes with a target for the joint that the user drags, which was at `start`."""
+        if self.rests is None:
+            return target
+        return np.asarray(self.start + ACROSS * (target - start) if self.is_relative else ACROSS * target)
+
+    def orientation(self, target: Floats, start: Floats, own: Floats) -> Floats:
+        """Return its orientation (3, 3) likewise, given its `own` at the start."""
+        if self.rests is None:
+            return target
+        start, own = (start, own) if self.is_relative else (self.rests[0], self.rests[1])
+        return times(mirrored_rotation(times_back(target, start)), own)
 
 
 class BodyDrag:
@@ -171,6 +162,8 @@ class BodyDrag:
         self._placed: tuple[tuple[float, ...], Floats] | None = None
         """The last target without an orientation, and the frames of the body posed for it."""
         self._make_ready()
+        self.size, self.done = self._poser.size, say("Posed the body by '{bone}'", bone=self.bone)
+        """Size of the body, in the armature's unit, and the message that is shown after the drag."""
         self._before: Row = channels.read(ob, np.arange(len(ob.pose.bones)))
         self._rows = self._before
         self._asked: tuple[Vector, Quaternion | None] = (Vector(), None)
@@ -182,16 +175,6 @@ class BodyDrag:
         """The result of the last move."""
         self.moved: list[int] = []
         """Indices of pose bones that turned or moved."""
-
-    @property
-    def size(self) -> float:
-        """Size of the body, in the armature's unit."""
-        return self._poser.size
-
-    @property
-    def done(self) -> str:
-        """The message that is shown after the drag."""
-        return say("Posed the body by '{bone}'", bone=self.bone)
 
     def _why_short(self, posed: PosedBody) -> str:
         """Say by how much the dragged joint fell short of its place, and what held it back.
@@ -230,7 +213,7 @@ class BodyDrag:
         if not np.isfinite(own).all():
             raise UserError("The place for '{bone}' is not a finite number", bone=self.bone)
         start = self._held[0].start
-        targets = [own if held.mirror is None else held.mirror.place(own, start, held.start) for held in self._held]
+        targets = [held.place(own, start) for held in self._held]
         poser, rotations = self._poser, []
         if turn is not None:
             if self._turning is None:
@@ -288,15 +271,15 @@ class BodyDrag:
                     undo.callback(Goal.set_row, *place)
                 remarks += body.spread(self._rows, undo)
                 undo.pop_all()
-        moved = {i: self.ob.pose.bones[i] for i in self.moved}
         different = channels.read(self.ob, np.arange(len(self._before))) != self._before
-        fields = {i: [field for field, columns in FIELDS.items() if different[i][columns].any()] for i in moved}
+        fields = {i: [field for field, columns in FIELDS.items() if different[i][columns].any()] for i in self.moved}
+        moved = {i: (self.ob.pose.bones[i], changed) for i, changed in fields.items()}
         controls = [(goal.holder, goal.fields) for goal in goals]
-        for holder, changed in [*controls, *((moved[i], fields[i]) for i in moved)]:
+        for holder, changed in [*controls, *moved.values()]:
             auto_key(context, holder, changed)
-        remarks += left_out(context, [holder for holder, _changed in controls])
+        remarks += left_out(context, [goal.holder for goal in goals])
         # The bones of chains revert together with the targets, which are what a user keys.
-        return remarks + reverting(context, [*controls, *((moved[i], fields[i]) for i in moved if i not in posed)])
+        return remarks + reverting(context, [*controls, *(own for i, own in moved.items() if i not in posed)])
 
     def cancel(self, context: Context) -> None:
         """Restore everything exactly."""
@@ -339,10 +322,11 @@ class BodyDrag:
         stand, bone, bones = self.stand, self.stand.index[name], self.ob.data.bones
         point = stand.tail(bone) if self._ask.use_tail else None
         rests = np.array([np.array(bones[own].matrix_local)[:3, :3] for own in (self.bone, name)])
-        mirror = None if name == self.bone else Mirror(self.ob.pose.use_mirror_relative, *orthonormal(rests))
         limb = limb_of(self._figure, self._figure.names.index(name))
         first = stand.index[self._figure.names[limb[0]]] if limb else None
-        return _Held(bone, stand.pose[bone, :3, 3] if point is None else point, point, first, mirror)
+        start, rests = stand.pose[bone, :3, 3] if point is None else point, orthonormal(rests)
+        is_relative = self.ob.pose.use_mirror_relative
+        return _Held(bone, start, point, first, None if name == self.bone else rests, is_relative)
 
     def _grabs(self, rotation: Floats | None = None) -> list[Grab]:
         return [Grab(held.bone, np.zeros(3), held.point, rotation, held.limb) for held in self._held]
@@ -354,11 +338,7 @@ class BodyDrag:
             self._placed = place, self._poser.pose(targets).frames
         frames = self._placed[1]
         image = frames[self._held[0].bone]
-        own = times(turn, image)
-        return [
-            own if held.mirror is None else held.mirror.orientation(own, image, frames[held.bone])
-            for held in self._held
-        ]
+        return [held.orientation(times(turn, image), image, frames[held.bone]) for held in self._held]
 
     def _make_ready(self) -> None:
         """Prepare posers for what may move of the body; dragged joints that can't move are dropped."""
@@ -383,7 +363,10 @@ class BodyDrag:
         stand, ob, figure, index = self.stand, self.ob, self._figure, self.stand.index
         ends = [bone for bone in map(figure.names.index, self._names) if part_of(figure, bone) in EXTREMITIES]
         loose = {index[figure.names[toe]] for foot in ends for toe in figure.below(foot)}
-        found = stand.pins(self._pinned, loose.union(held.bone for held in self._held))
+        loose |= {held.bone for held in self._held}
+        pinned = ((index[name], flags) for name, flags in self._pinned.items())
+        pins = [Pin(bone, "LOCATION" in own and bone not in loose, "ROTATION" in own) for bone, own in pinned]
+        found = [pin for pin in pins if pin.location or pin.rotation]
         body = {Goal(ob, name) for name, bone in index.items() if bone in movable_bones(self._body)}
         feet = {figure.names[foot] for foot in ends_of(figure, Region.LEG)}
         for tip in _solved_chains(ob):

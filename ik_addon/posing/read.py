@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from ..core.settings import chain_of
 from ..core.skeleton import Skeleton, inverse, orthonormal
 from ..core.translation.sentences import UserError
 from ..rig.plan.limits import is_free, ranges_of, stiffness_of
-from ..solve import Body, Pin, PosedBody
+from ..solve import Body, PosedBody
 from ..solve.maths.products import back_times, determinants, times, times_back
 from ..solve.problem import Floats, Ints
 
@@ -97,12 +97,6 @@ class Stand:
     def tail(self, bone: int) -> Floats:
         """Return the tail (3,) of a bone."""
         return np.asarray(self.pose[bone, :3, 3] + self.pose[bone, :3, 1] * self.skeleton.lengths[self.order[bone]])
-
-    def pins(self, pins: Mapping[str, frozenset[str]], grabbed: Collection[int]) -> list[Pin]:
-        """Return pins, given by bone name, without the location of `grabbed` bones."""
-        found = [(self.index[name], own) for name, own in pins.items()]
-        held = [Pin(bone, "LOCATION" in own and bone not in grabbed, "ROTATION" in own) for bone, own in found]
-        return [pin for pin in held if pin.location or pin.rotation]
 
     def posed(self, posed: PosedBody) -> Floats:
         """Return the pose matrices (n, 4, 4) of a posed body."""
