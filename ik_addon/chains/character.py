@@ -139,17 +139,11 @@ def _add_chains(
     """Put chains on parts, given the names of their tip bones; return the tips, and add a remark for each failure."""
     made = {}
     for part, name in parts.items():
-        is_limb = part.region in LIMBS
+        with_pole = wishes.with_poles and part.region in LIMBS
+        # The chest goes with the hips, and the head with the chest.
+        with_body = part.region not in LIMBS or (part.region is Region.ARM and wishes.arms_with_chest)
         try:
-            add_chain(
-                context,
-                ob.pose.bones[name],
-                len(part.row),
-                wishes.with_poles and is_limb,
-                wishes.controls,
-                # The chest goes with the hips, and the head with the chest.
-                with_body=not is_limb or (part.region is Region.ARM and wishes.arms_with_chest),
-            )
+            add_chain(context, ob.pose.bones[name], len(part.row), with_pole, wishes.controls, with_body)
             made[part] = name
         except UserError as error:
             remarks.append(say("The {part} got no chain. {error}", part=_words(part), error=error))
@@ -274,11 +268,10 @@ def _apply_presets(context: Context, made: Mapping[Member, PoseBone], before: Ma
             before_preset.close()
             context.view_layer.update()
             outside.append(member)
-    widened: list[str] = []
-    removed: list[str] = []
-    for member, limits in beyond.items():
-        for bone, ranges in () if member in outside else limits.items():
-            (widened if np.isfinite(ranges).any() else removed).append(bone.name)
+    fitted = [pair for member, limits in beyond.items() if member not in outside for pair in limits.items()]
+    widened, removed = (
+        [bone.name for bone, ranges in fitted if np.isfinite(ranges).any() == some] for some in (True, False)
+    )
     return [
         *_about(limited, marked("These parts keep their existing limits: {parts}")),
         *_about(outside, marked("The pose of these parts is outside human limits, so no limits were added: {parts}")),

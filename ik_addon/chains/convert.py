@@ -8,19 +8,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import bpy
 import numpy as np
-from bpy.types import (
-    Constraint,
-    Context,
-    CopyRotationConstraint,
-    Depsgraph,
-    FCurve,
-    FModifierGenerator,
-    KinematicConstraint,
-    Object,
-    PoseBone,
-    ViewLayer,
-)
+from bpy.types import Context, Depsgraph, FCurve, KinematicConstraint, Object, PoseBone, ViewLayer
 
 from ..core import channels, compat, key_curve
 from ..core.constraints import active_constraints
@@ -121,12 +111,12 @@ def silence(constraint: KinematicConstraint, to: bool = True) -> None:
         driver.mute = to
 
 
-def _line_of(curve: FCurve) -> FModifierGenerator | None:
+def _line_of(curve: FCurve) -> bpy.types.FModifierGenerator | None:
     """Return the only modifier of a driver's curve if it is a straight line, as Blender adds it; None otherwise."""
     if len(curve.modifiers) != 1:
         return None
     line = curve.modifiers[0]
-    if not isinstance(line, FModifierGenerator) or line.mode != "POLYNOMIAL" or line.poly_order != 1:
+    if not isinstance(line, bpy.types.FModifierGenerator) or line.mode != "POLYNOMIAL" or line.poly_order != 1:
         return None
     return line if not (line.mute or line.use_additive or line.use_restricted_range) else None
 
@@ -287,7 +277,7 @@ def give_end_rotation_back(ob: Object, converted: Json) -> None:
         copy.mute = False
 
 
-def _end_rotation(source: Source) -> tuple[PoseBone, CopyRotationConstraint] | None:
+def _end_rotation(source: Source) -> tuple[PoseBone, bpy.types.CopyRotationConstraint] | None:
     """Return the hand or foot below the tip that copies the rotation of a constraint's target, and its constraint."""
     tip = source.tip.bone
     for end in source.tip.children_recursive:
@@ -305,9 +295,9 @@ def _end_rotation(source: Source) -> tuple[PoseBone, CopyRotationConstraint] | N
     return None
 
 
-def _is_end_rotation(copy: Constraint, constraint: KinematicConstraint) -> bool:
+def _is_end_rotation(copy: bpy.types.Constraint, constraint: KinematicConstraint) -> bool:
     """Return whether a constraint copies the whole rotation of an IK constraint's target, on every frame."""
-    if not isinstance(copy, CopyRotationConstraint):
+    if not isinstance(copy, bpy.types.CopyRotationConstraint):
         return False
     ob = copy.id_data
     same = copy.target == constraint.target and copy.subtarget == constraint.subtarget
@@ -538,7 +528,7 @@ def _not_converted(constraint: str, owner: str, why: str) -> str:
 def _check_armature(ob: Object) -> None:
     if ob.override_library is not None:
         raise UserError(
-            "'{object}' is a library override, which can't store the  Convert its constraints in the file "
+            "'{object}' is a library override, which can't store the conversion. Convert its constraints in the file "
             "it comes from",
             object=ob.name,
         )

@@ -11,18 +11,7 @@ from typing import Literal, NamedTuple
 import bmesh
 import bpy
 import numpy as np
-from bpy.types import (
-    ArmatureEditBones,
-    Context,
-    LayerCollection,
-    Object,
-    PoseBone,
-    Scene,
-    Screen,
-    SpaceView3D,
-    WindowManager,
-    WorkSpace,
-)
+from bpy.types import ArmatureEditBones, Context, LayerCollection, Object, PoseBone, SpaceView3D
 from mathutils import Matrix, Vector
 
 from ..anatomy import body
@@ -85,7 +74,8 @@ def is_needed(goal: Goal) -> bool:
     if is_moved(goal) or followers(goal.ob, goal.bone):
         return True
     if not goal.is_bone:
-        places = (bpy.types.Collection, Scene, Screen, WorkSpace, WindowManager)
+        kinds = bpy.types
+        places = (kinds.Collection, kinds.Scene, kinds.Screen, kinds.WorkSpace, kinds.WindowManager)
         return any(not isinstance(user, places) for user in users_of(goal.ob))
     if goal.holder.children or any(o.parent == goal.ob and o.parent_bone == goal.bone for o in bpy.data.objects):
         return True

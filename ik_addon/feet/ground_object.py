@@ -29,18 +29,8 @@ from . import original_keys
 
 SOLID = {"MESH", "CURVE", "SURFACE", "META", "FONT"}
 """Types of objects that have a surface; any other object counts as its XY plane."""
-STILL = {
-    "BEVEL",
-    "DECIMATE",
-    "EDGE_SPLIT",
-    "MULTIRES",
-    "REMESH",
-    "SOLIDIFY",
-    "SUBSURF",
-    "TRIANGULATE",
-    "WEIGHTED_NORMAL",
-    "WELD",
-}
+STILL = {"BEVEL", "DECIMATE", "EDGE_SPLIT", "MULTIRES", "REMESH", "SOLIDIFY", "SUBSURF", "TRIANGULATE"}
+STILL |= {"WEIGHTED_NORMAL", "WELD"}
 """Types of modifiers that depend only on the mesh and their own settings."""
 ALIKE = 1e-6
 """Directions that differ by less than this count as the same."""

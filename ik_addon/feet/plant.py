@@ -107,13 +107,10 @@ class Planted(Report):
         if not self.contacts:
             yield Remark(say("No contacts found, so nothing was planted"))
             return
-        yield say(
-            "{contacts} on {frames}: slide {before} before, {after} now",
-            contacts=count(self.contacts, "Locked 1 contact", "Locked {count} contacts"),
-            frames=count_of_frames(self.frames),
-            before=percent(self.slide_before),
-            after=percent(self.slide),
-        )
+        contacts = count(self.contacts, "Locked 1 contact", "Locked {count} contacts")
+        before, now = percent(self.slide_before), percent(self.slide)
+        slides = "{contacts} on {frames}: slide {before} before, {after} now"
+        yield say(slides, contacts=contacts, frames=count_of_frames(self.frames), before=before, after=now)
         if self.has_ground:
             before, now = percent(self.depth_before), percent(self.depth)
             yield say("Depth in the ground {before} before, {after} now", before=before, after=now)
@@ -123,13 +120,11 @@ class Planted(Report):
             before, now = f"{self.knees_before:.0f}", f"{self.knees:.0f}"
             yield say("Knees turn by up to {now}° a frame, {before}° before", now=now, before=before)
         if self.short_frames:
-            missed = say(
+            missed = (
                 "A limb misses its target by up to {distance} of its length on {frames}: check its limits, or "
-                "raise Hips Limit",
-                distance=percent(self.short),
-                frames=count_of_frames(self.short_frames),
+                "raise Hips Limit"
             )
-            yield Remark(missed)
+            yield Remark(say(missed, distance=percent(self.short), frames=count_of_frames(self.short_frames)))
         yield from map(Remark, self.remarks)
 
 
@@ -197,14 +192,8 @@ def plant_feet(
             for chain in chains
             if not goals[chain.target].turns and (end := end_of(feet.tip(chain))) is not None
         ]
-        remarks += [
-            say(
-                "Target '{name}' is attached to the hips, so it was not kept out of the ground",
-                name=goals_of(tip)[0].name,
-            )
-            for tip in carried
-            if end_of(tip) is not None
-        ]
+        attached = "Target '{name}' is attached to the hips, so it was not kept out of the ground"
+        remarks += [say(attached, name=goals_of(tip)[0].name) for tip in carried if end_of(tip) is not None]
         remarks += remarks_on(held)
         before.restore()
         for goal in (*goals, *keyed):

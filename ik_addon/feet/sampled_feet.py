@@ -199,12 +199,8 @@ def sample(
 
     def feet(chains: slice, standing: Feet | None) -> Feet:
         count = len(whole.chains[: chains.stop])
-        own = replace(
-            found,
-            goals=found.goals[:, :count],
-            spaces=found.spaces[:, :count],
-            parents=np.where(found.parents[:, :count] < count, found.parents[:, :count], -1),
-        )
+        parents = np.where(found.parents[:, :count] < count, found.parents[:, :count], -1)
+        own = replace(found, goals=found.goals[:, :count], spaces=found.spaces[:, :count], parents=parents)
         snap = replace(whole, sampler=sampler, chains=whole.chains[chains], goals=whole.goals[:count])
         below = None if ground is None else (ground, found.goals[:, len(whole.goals)])
         made = Feet(context.view_layer, frames, times, snap, own, support, below, hips, along, standing)

@@ -4,9 +4,9 @@ Blender's `anim_utils.AutoKeying` (since 5.0) keys whole transforms and ignores 
 version uses this module.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
-from bpy.types import Context, FCurve, KeyingSet, KeyingSetPath
+from bpy.types import Context, FCurve, KeyingSet
 
 from ..core.channels import FIELDS
 from ..core.goals import Holder, curves_on, group_of, keyed_indices, named
@@ -92,7 +92,14 @@ def _key_set(context: Context, keying: KeyingSet, holder: Holder) -> None:
     if keying.use_insertkey_override_needed:
         needed = keying.use_insertkey_needed
     options = _options(context, visual=visual, needed=needed)
-    for path in _paths(context, keying, holder):
+    if keying.type_info is not None:
+        # `refresh` would use the selection, and the target may not be selected.
+        keying.paths.clear()
+        try:
+            keying.type_info.generate(context, keying, holder)
+        except (AttributeError, TypeError):
+            return  # the set does not apply to this holder, such as a whole-character set to an empty
+    for path in [path for path in keying.paths if path.id is not None]:
         groups = {"NAMED": path.group, "KEYINGSET": keying.bl_label}
         path.id.keyframe_insert(
             path.data_path,
@@ -101,16 +108,3 @@ def _key_set(context: Context, keying: KeyingSet, holder: Holder) -> None:
             options=options,
             keytype=settings.keyframe_type,
         )
-
-
-def _paths(context: Context, keying: KeyingSet, holder: Holder) -> Iterator[KeyingSetPath]:
-    if keying.type_info is not None:
-        # `refresh` would use the selection, and the target may not be selected.
-        keying.paths.clear()
-        try:
-            keying.type_info.generate(context, keying, holder)
-        except (AttributeError, TypeError):
-            return  # the set does not apply to this holder, such as a whole-character set to an empty
-    for path in keying.paths:
-        if path.id is not None:
-            yield path

@@ -274,11 +274,8 @@ def _cleared_bone(context: Context, goal: Goal, undo: ExitStack) -> tuple[Goal, 
     above = bone.parent
     is_plain = bone.use_inherit_rotation and bone.inherit_scale == "FULL" and bone.use_local_location
     if not (is_plain and can_be_made(context, ob) and ob.data.users == 1):
-        raise UserError(
-            "Bone '{bone}' can't be released from its parent '{above}'. Clear its parent",
-            bone=bone.name,
-            above=above.name,
-        )
+        kept = "Bone '{bone}' can't be released from its parent '{above}'. Clear its parent"
+        raise UserError(kept, bone=bone.name, above=above.name)
     parent, inside = Goal(ob, above.name), above.matrix_local.inverted_safe()
     undo.callback(_set_parent, context, goal, above.name)
     _set_parent(context, goal, "")
