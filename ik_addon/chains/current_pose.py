@@ -65,12 +65,6 @@ class Limb:
         """(..., 3) vectors from root to tip."""
         return np.asarray(self.joints[..., -1, :] - self.joints[..., 0, :])
 
-    @property
-    def middle(self) -> int | None:
-        """Index of the joint between the two segments that have length; None unless there are two."""
-        long = np.flatnonzero(self.segments > 1e-6 * self.length)
-        return int(long[1]) if len(long) == 2 else None
-
 
 def straight(joints: Floats) -> Bools:
     """Which (F,) chains with joints (F, n+1, 3) are too straight to show the side to which they bend."""

@@ -306,21 +306,21 @@ def read(text: str, profile: IKAddonProfile) -> None:
         UserError: if the text holds anything but settings, or a value is invalid.
     """
     try:
-        lines = ast.parse(text).body
+        lines = [(line, ast.unparse(line)) for line in ast.parse(text).body]
     except SyntaxError as error:
         raise UserError("line {line} is not a setting of a preset", line=error.lineno or 1) from None
     except WRONG:
         raise UserError("it is nested too deeply") from None
     owners: dict[str, Struct] = {NAME: profile}
-    for line in lines:
+    for line, written in lines:
         match line:
             case ast.Import() | ast.Expr(value=ast.Constant()):
                 pass
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute()) if name == NAME:
                 pass
-            case ast.Expr(value=ast.Call() as call) if _is_call(call, "clear"):
+            case ast.Expr() if written == f"{NAME}.joints.clear()":
                 profile.joints.clear()
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if _is_call(call, "add"):
+            case ast.Assign(targets=[ast.Name(id=name)]) if written == f"{name} = {NAME}.joints.add()":
                 owners[name] = profile.joints.add()
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=name), attr=setting)], value=value) if (
                 name in owners and setting in owners[name].bl_rna.properties
@@ -335,18 +335,6 @@ def read(text: str, profile: IKAddonProfile) -> None:
                     ) from None
             case _:
                 raise UserError("line {line} is not a setting of a preset", line=line.lineno)
-
-
-def _is_call(call: ast.Call, method: str) -> bool:
-    """Return whether a call is `profile.joints.METHOD()`."""
-    match call:
-        case ast.Call(
-            func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr="joints"), attr=found),
-            args=[],
-            keywords=[],
-        ):
-            return (name, found) == (NAME, method)
-    return False
 
 
 def _literal(value: ast.expr) -> Value:
