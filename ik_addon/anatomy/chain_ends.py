@@ -170,12 +170,9 @@ def _line(figure: Figure, bone: int) -> list[int]:
 
 def next_of(figure: Figure, bone: int) -> int | None:
     """Return the child that continues a bone; None where the line ends or branches."""
-    children = [
-        child
-        for child in figure.children[bone]
-        # In control rigs, deform bones are children of bones in the same place.
-        if part_of(figure, child) is not Part.HELPER and not figure.are_together(child, bone, TWIN)
-    ]
+    # In control rigs, deform bones are children of bones in the same place.
+    apart = [child for child in figure.children[bone] if not figure.are_together(child, bone, TWIN)]
+    children = [child for child in apart if part_of(figure, child) is not Part.HELPER]
     if len(children) > 1:
         same = [child for child in children if stem(figure.labels[child]) == stem(figure.labels[bone])]
         far = sorted(children, key=lambda child: float(figure.reaches[child]))[-2:]

@@ -252,15 +252,13 @@ def _named_alike(figure: Figure, bone: int) -> list[int]:
         return max((parts.likeness_of(name, figure.labels[other]) for other in named if other != bone), default=0.0)
 
     limbs = [way_down(figure, top) for top in tops(figure) if parts.side_of(figure.labels[top]) == parts.side_of(name)]
-    return min(
-        (limb for limb in limbs if _kind(part_of(figure, limb[0])) is _kind(part) or likeness(limb) > 0.0),
-        key=lambda limb: (
-            not figure.is_free(limb),
-            -likeness(limb),
-            min(float(np.linalg.norm(figure.heads[bone] - joint)) for joint in _joints(figure, limb)),
-        ),
-        default=[],
-    )
+    limbs = [limb for limb in limbs if _kind(part_of(figure, limb[0])) is _kind(part) or likeness(limb) > 0.0]
+
+    def rank(limb: list[int]) -> tuple[bool, float, float]:
+        away = np.linalg.norm(_joints(figure, limb) - figure.heads[bone], axis=1)
+        return not figure.is_free(limb), -likeness(limb), float(away.min())
+
+    return min(limbs, key=rank, default=[])
 
 
 def _joints(figure: Figure, row: list[int]) -> Floats:

@@ -147,11 +147,8 @@ def _back_of_hand(figure: Figure, finger: list[int]) -> Floats | None:
     side = side_of(figure.labels[limb[0]]) if limb else 0
     if not side or part_of(figure, limb[0]) not in ARM:
         return None
-    roots = [
-        bone
-        for bone in figure.below(hands[-1])
-        if part_of(figure, bone) is Part.FINGER and part_of(figure, figure.parents[bone]) is not Part.FINGER
-    ]
+    fingers = [bone for bone in figure.below(hands[-1]) if part_of(figure, bone) is Part.FINGER]
+    roots = [bone for bone in fingers if figure.parents[bone] not in fingers]
     thumbs = [figure.heads[bone] for bone in roots if is_thumb(figure.labels[bone])]
     others = [figure.heads[bone] for bone in roots if not is_thumb(figure.labels[bone])]
     if not thumbs or not others:

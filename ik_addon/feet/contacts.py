@@ -23,7 +23,7 @@ from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats
 from ..targets.snap import Chain
 from .filling import smoothed, window
-from .ground_object import UP, Ground
+from .ground_object import Ground
 from .sampled_feet import Feet, is_of_leg, sample
 from .standing import Foot
 
@@ -96,17 +96,10 @@ class Path:
 
     points: Floats
     """(F, 3) positions, one per frame."""
-    up: Floats
-    """(3,) unit vector pointing up."""
     length: float
     """Length of the limb."""
     rate: float
     """Frames per second."""
-
-    @property
-    def heights(self) -> Floats:
-        """Heights (F,) in lengths of the limb."""
-        return np.asarray((self.points * self.up).sum(axis=1) / self.length)
 
     def speeds(self, reach: float) -> Floats:
         """Return speeds (F,) in limb lengths per second, over `reach` frames before or after: whichever is slower."""
@@ -133,7 +126,7 @@ def find_contacts(path: Path, criteria: Criteria = HEEL) -> Bools:
     reach = max(STRIDE * pace, 1.0)
     top = min(_top(path, reach), FASTEST)
     path = _calmed(path, CALM * max(criteria.slow * top, criteria.still), reach, WIDEST * pace)
-    speeds, heights = path.speeds(reach), path.heights
+    speeds, heights = path.speeds(reach), path.points[:, 2] / path.length
     parts = (criteria.slow, criteria.fast, criteria.leaving)
     slow, fast, stays = (speeds <= max(part * top, criteria.still) for part in parts)
     found = []
@@ -301,7 +294,7 @@ def key_contacts(
             parts = (HEEL, TOE) if end_of(tip) is not None else (HEEL,)
             contacts = np.zeros((2, len(frames)), dtype=bool)
             for pivot, criteria in enumerate(parts):
-                path = Path(foot.points(pivot), UP, length, rate)
+                path = Path(foot.points(pivot), length, rate)
                 contacts[pivot] = find_contacts(path, _as_wanted(criteria, sensitivity, shortest))
             found.append(contacts)
             seen.append(foot)

@@ -107,7 +107,6 @@ class Mesh:
         return (-depth, below) if stands else (math.nan, None)
 
 
-@dataclass(frozen=True)
 class Plane:
     """The XY plane of an object."""
 

@@ -272,13 +272,9 @@ def _grounds(feet: Feet, options: Options, rate: float) -> Generator[float, None
     surface = yield from feet.look_at(feet.snap.chains)
     if surface is None:
         return []
-    found = []
-    for chain in feet.snap.chains:
-        length = feet.length(chain)
-        pull = PULL[is_of_leg(feet.figure, feet.tip(chain))] * length
-        sudden = SUDDEN * length / rate
-        found.append(Ground(surface, surface.up, options.slope, pull, MARGIN * length, sudden))
-    return found
+    sizes = [(feet.length(chain), PULL[is_of_leg(feet.figure, feet.tip(chain))]) for chain in feet.snap.chains]
+    slope, sudden = options.slope, SUDDEN / rate
+    return [Ground(surface, surface.up, slope, pull * size, MARGIN * size, sudden * size) for size, pull in sizes]
 
 
 def _hands(feet: Feet) -> list[int]:
