@@ -142,13 +142,11 @@ def to_bend(ob: Object, bones: Sequence[PoseBone], end: PoseBone | None, depsgra
 
 
 def shown_by(ob: Object, bones: Sequence[PoseBone], poses: Floats) -> Floats | None:
-    """Return the side (3,) to which pose matrices (m, 4, 4) bend a chain, root first; None if it shows or has none.
+    """Return the side (3,) to which pose matrices (m, 4, 4) bend a chain, root first; None if they show none.
 
     The chain ends at the tail of its last bone, as with Blender's IK.
     """
     chain = _Chain.of(ob, bones, None)
-    if not chain.has_side:
-        return None
     bend = chain.bend(chain.bends_in(poses))
     return _side(bend, chain.first) if np.linalg.norm(bend) > BENT else None
 

@@ -47,10 +47,8 @@ def check(context: Context, ob: Object, controls: Controls) -> None:
             "The scene '{scene}' is linked from another file and can't hold a target", scene=context.scene.name
         )
     collection = made_collection(ob)
-    if collection is None:
-        return
-    layer = _layer_of(context, collection)
-    if collection.hide_viewport or (layer is not None and layer.exclude):
+    layer = None if collection is None else _layer_of(context, collection)
+    if collection is not None and (collection.hide_viewport or (layer is not None and layer.exclude)):
         raise UserError(
             "The collection '{collection}' is disabled or excluded from this view layer, "
             "so a target in it would not move. Enable it",

@@ -432,6 +432,9 @@ def names_of(bone: PoseBone) -> dict[str, str]:
     turned = {axis: np.array(cross(frame[:, "xyz".index(axis)], frame[:, 1])) for axis in "xz"}
     moved = {name: sign * turned[axis] for name, (axis, sign) in DIRECTIONS.items()}
     names = {**_hinge(bone), **TWISTS}
+    middle = (bone.bone.head_local.x + bone.bone.tail_local.x) / 2.0
+    sideways = SIDEWAYS if middle > 0.0 else SIDEWAYS[::-1]
+    sideways = MOVES[0] if abs(middle) <= CENTERED * bone.bone.length else sideways
     left = [name for name in ("UP", "LEFT") if name not in names]
     # The two rotations get different words: the clearer one chooses first.
     taken: list[int] = []
@@ -440,18 +443,10 @@ def names_of(bone: PoseBone) -> dict[str, str]:
         sizes[taken] = -1.0
         way = int(sizes.argmax())
         taken.append(way)
-        words = _sideways(bone) if way == 0 else MOVES[way]
+        words = sideways if way == 0 else MOVES[way]
         opposite = {"UP": "DOWN", "LEFT": "RIGHT"}[name]
         names[name], names[opposite] = words if moved[name][way] > 0.0 else words[::-1]
     return {name: say(word) for name, word in names.items()}
-
-
-def _sideways(bone: PoseBone) -> tuple[str, str]:
-    """Return the words for along and against the X axis of the armature, for a bone on one side of the body."""
-    middle = (bone.bone.head_local.x + bone.bone.tail_local.x) / 2.0
-    if abs(middle) <= CENTERED * bone.bone.length:
-        return MOVES[0]
-    return SIDEWAYS if middle > 0.0 else SIDEWAYS[::-1]
 
 
 def _hinge(bone: PoseBone) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -243,11 +243,10 @@ def _is_free(goal: Goal, carrying: set[Goal]) -> bool:
     is_attached = not carrying.issuperset(parents_of(goal.ob, goal.bone))
     if not goal.is_keyed or is_attached or any(not own.mute for own in goal.holder.constraints):
         return False
-    try:
+    with suppress(UserError):
         keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
-    except UserError:
-        return False
-    return True
+        return True
+    return False
 
 
 # ---- the points at which the hand or foot of a chain touches, stored in the settings of the chain

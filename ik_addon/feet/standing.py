@@ -52,10 +52,6 @@ class Foot:
         """Return positions (F, 3) of the heel (0) or the toe (1)."""
         return self.places + self.turned(self.pivots[pivot])
 
-    def part(self, frames: slice) -> Foot:
-        """Return the foot on some of the frames."""
-        return Foot(self.places[frames], self.turns[:, frames], self.pivots, self.contacts[:, frames])
-
     @property
     def touches(self) -> Bools:
         """Whether (F,) heel or toe touches."""
@@ -215,14 +211,15 @@ def _laid(
     """Return the places (3,) of tied contacts on the ground, and turn the flat spans so that the foot lies on it."""
     frame = {contact: int(np.flatnonzero(spans[contact])[0]) for contact in places}
     first = next(iter(places))
-    lying = {first: ground.put_on(frame[first], places[first])}
+    gap = ground.gap(frame[first], places[first])
+    lying = {first: places[first] + (gap if np.isfinite(gap) else 0.0) * ground.up[frame[first]]}
     for flat in flats:
         arm, level = _toe_from_heel(flat, source), _mean(source.turns[:, flat.start : flat.end])
         sign = 1.0 if flat.contacts[HEEL] in lying else -1.0
         known = lying[flat.contacts[HEEL if sign > 0.0 else TOE]]
         arm, flat.turn = ground.lay(flat.start, known, sign * arm, flat.turn, level)
         _put_other(lying, flat, sign * arm)
-    lift = max(ground.depth(frame[contact], place) for contact, place in lying.items())
+    lift = np.nanmax([0.0, *(ground.gap(frame[contact], place) for contact, place in lying.items())])
     return {contact: place + lift * ground.up[frame[contact]] for contact, place in lying.items()}
 
 
@@ -274,10 +271,6 @@ class Ground:
         """Return how far heel or toe are below the surface itself at most; zero if never."""
         return max(float(self._depths(foot).max()) - self.margin, 0.0)
 
-    def depth(self, frame: int, point: Floats) -> float:
-        """Return how far a point (3,) has to rise on a frame to lie on the ground; zero if not at all."""
-        return float(np.fmax(self._gap(frame, point), 0.0))
-
     def under(self, foot: Foot) -> Bools:
         """Return whether (F,) the ground is near enough to be what the foot touches."""
         gaps = np.stack([self._look(foot.points(pivot))[0] for pivot in (HEEL, TOE)])
@@ -289,11 +282,6 @@ class Ground:
             if len(own) and own.max() >= min(fall, 0.0) - self.pull:
                 out[start:end], fall = True, float(np.median(own))
         return out
-
-    def put_on(self, frame: int, point: Floats) -> Floats:
-        """Return a point (3,) moved onto the ground, if there is one."""
-        gap = self._gap(frame, point)
-        return np.asarray(point + gap * self.up[frame]) if np.isfinite(gap) else point
 
     def lay(self, frame: int, known: Floats, arm: Floats, turn: Floats, level: Floats) -> tuple[Floats, Floats]:
         """Lay a flat foot on the ground, if it can follow the ground there.
@@ -311,7 +299,7 @@ class Ground:
         size = max(float(np.sqrt((arm * arm).sum())), 1e-300)
         found = arm
         for _ in range(PASSES):
-            gap = self._gap(frame, known + found)
+            gap = self.gap(frame, known + found)
             if not gap >= -size:
                 return arm, turn
             found = found + gap * self.up[frame]
@@ -370,7 +358,7 @@ class Ground:
             around = slice(max(start - 1, 0), end + 1)
             if float(np.abs(np.diff(lift[around])).max(initial=0.0)) <= self.sudden:
                 continue
-            own = foot.part(around)
+            own = Foot(places[around], foot.turns[:, around], foot.pivots, foot.contacts[:, around])
             best, least = own, self._fastest(around, own, own, length)
             for is_end in (False, True):
                 begun = best
@@ -422,7 +410,8 @@ class Ground:
         gaps, normals = self.surface.look(np.arange(len(points)), points)
         return gaps + self.margin, normals
 
-    def _gap(self, frame: int, point: Floats) -> float:
+    def gap(self, frame: int, point: Floats) -> float:
+        """Return how far a point (3,) has to rise on a frame to lie on the ground; negative above it, NaN without."""
         return float(self.surface.look(np.array([frame]), point[None])[0][0]) + self.margin
 
 

@@ -384,7 +384,9 @@ class BodyDrag:
         return found
 
     def _write(self, context: Context, posed: PosedBody, poser: Poser) -> None:
-        stand, ob, bones, pose = self.stand, self.ob, poser.tree.bones, self.stand.posed(posed)
+        stand, ob, bones, pose = self.stand, self.ob, poser.tree.bones, self.stand.pose.copy()
+        pose[:, :3, :3] = times(times_back(posed.frames, stand.body.frames), pose[:, :3, :3])
+        pose[:, :3, 3] = posed.heads
         last, self.moved = self.moved, stand.order[bones].tolist()
         written = np.array(sorted({*last, *self.moved}), dtype=np.int64)
 

@@ -23,8 +23,8 @@ from ..core.settings import chain_of
 from ..core.skeleton import Skeleton, inverse, orthonormal
 from ..core.translation.sentences import UserError
 from ..rig.plan.limits import is_free, ranges_of, stiffness_of
-from ..solve import Body, PosedBody
-from ..solve.maths.products import back_times, determinants, times, times_back
+from ..solve import Body
+from ..solve.maths.products import back_times, determinants, times
 from ..solve.problem import Floats, Ints
 
 HARDENING = 0.5
@@ -97,13 +97,6 @@ class Stand:
     def tail(self, bone: int) -> Floats:
         """Return the tail (3,) of a bone."""
         return np.asarray(self.pose[bone, :3, 3] + self.pose[bone, :3, 1] * self.skeleton.lengths[self.order[bone]])
-
-    def posed(self, posed: PosedBody) -> Floats:
-        """Return the pose matrices (n, 4, 4) of a posed body."""
-        pose = self.pose.copy()
-        pose[:, :3, :3] = times(times_back(posed.frames, self.body.frames), pose[:, :3, :3])
-        pose[:, :3, 3] = posed.heads
-        return pose
 
     def rows(self, ob: Object, rows: Row, pose: Floats, bones: Ints, root: int | None) -> Row:
         """Return the channels of all m pose bones after posing some of them.

@@ -41,9 +41,8 @@ def auto_key(context: Context, holder: Holder, fields: Collection[str]) -> None:
 def left_out(context: Context, holders: Iterable[Holder]) -> list[str]:
     """Return that the preferences keep auto keying from keying one of these for the first time; empty if they don't."""
     settings, edit = context.scene.tool_settings, context.preferences.edit
-    if not settings.use_keyframe_insert_auto or not edit.use_keyframe_insert_available:
-        return []
-    if settings.use_keyframe_insert_keyingset and context.scene.keying_sets_all.active is not None:
+    by_set = settings.use_keyframe_insert_keyingset and context.scene.keying_sets_all.active is not None
+    if by_set or not (settings.use_keyframe_insert_auto and edit.use_keyframe_insert_available):
         return []
     bare = [holder.name for holder in holders if not any(keyed_indices(holder, field) for field in FIELDS)]
     text = "No key for {names}: Only Insert Available is on in the preferences. Press Key Controls"
