@@ -7,9 +7,9 @@ chain, these become limits about the axes that its bones have; the bend axis com
 import ast
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -120,8 +120,7 @@ def clear(profile: IKAddonProfile) -> None:
 # ---- a profile on a chain
 
 
-@dataclass(frozen=True)
-class _Axes:
+class _Axes(NamedTuple):
     """The axes of a bone that stand for bend, side and twist, and the bend of its joint at rest."""
 
     ways: list[tuple[str, str, float]]

@@ -8,8 +8,7 @@ recordings tilt, and stairs have many heights.
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from bpy.types import Context, Object, PoseBone
@@ -48,8 +47,7 @@ SPIKE = 2
 """Neighbors on each side in the median that gives the top speed: a single jump in a recording must not decide it."""
 
 
-@dataclass(frozen=True)
-class Criteria:
+class Criteria(NamedTuple):
     """What counts as a contact. Heights and speeds are in lengths of the limb."""
 
     slow: float = 0.13
@@ -76,8 +74,7 @@ TOE = Criteria(slow=0.045, high=0.03, low=0.0055)
 """Criteria for the ball of a foot, which comes down slowly and rises a little with the heel before it takes off."""
 
 
-@dataclass(frozen=True)
-class Rests:
+class Rests(NamedTuple):
     """Where a leg's foot rests on F frames. Heights are in lengths of the limb."""
 
     contacts: Bools
@@ -90,8 +87,7 @@ class Rests:
     """(F,) sines of the tilt of the line from heel to toe."""
 
 
-@dataclass(frozen=True)
-class Path:
+class Path(NamedTuple):
     """The path of a point of a limb."""
 
     points: Floats
@@ -242,7 +238,7 @@ def _calmed(path: Path, fastest: float, reach: float, widest: float) -> Path:
         if noise * STEP_OF_NOISE * float(np.sqrt(np.square(rest).sum())) <= fastest * reach:
             break
     points = np.stack([smoothed(own, width) for own in path.points.T], axis=1)
-    return replace(path, points=points)
+    return path._replace(points=points)
 
 
 def _medians(values: Floats, reach: int, beyond: Literal["edge", "reflect"]) -> Floats:
@@ -320,4 +316,4 @@ def _rests(feet: Feet, chain: Chain, foot: Foot, contacts: Bools, surface: Groun
 
 def _as_wanted(criteria: Criteria, sensitivity: float, shortest: float) -> Criteria:
     limits = ("slow", "fast", "leaving", "still", "high", "low")
-    return replace(criteria, shortest=shortest, **{name: sensitivity * getattr(criteria, name) for name in limits})
+    return criteria._replace(shortest=shortest, **{name: sensitivity * getattr(criteria, name) for name in limits})

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -46,8 +46,7 @@ UP = np.array([0.0, 0.0, 1.0])
 GROUND = "ground"
 
 
-@dataclass(frozen=True)
-class Mesh:
+class Mesh(NamedTuple):
     """A surface made of triangles."""
 
     tree: BVHTree
@@ -119,8 +118,7 @@ class Plane:
         return gaps, sides[:, None] * UP
 
 
-@dataclass(frozen=True)
-class Ground:
+class Ground(NamedTuple):
     """An object on F frames, in the space of what the feet stand on; implements `standing.Surface`."""
 
     shapes: Sequence[Mesh | Plane]

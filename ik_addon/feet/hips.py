@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
+from typing import NamedTuple
 
 import numpy as np
 from bpy.types import PoseBone
@@ -374,8 +375,7 @@ def solve(feet: Feet, reached: Reached, some: Bools) -> Generator[float, None, N
     reached.errors[np.ix_(own, np.array([*chosen], dtype=np.int64))] = solved.errors
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """A chain on F frames before planting."""
 
     poses: Floats
@@ -443,8 +443,7 @@ BEYOND = 1.8
 """Over-relaxation: each pass goes this much farther than it would, so fewer are needed."""
 
 
-@dataclass(frozen=True)
-class Cut:
+class Cut(NamedTuple):
     """What joint limits require of the hips, on some of F frames."""
 
     frames: Ints
@@ -499,8 +498,7 @@ class Leg:
         return not (self.cuts or self.short(offsets).any() or (distances < least).any() or (distances > most).any())
 
 
-@dataclass(frozen=True)
-class Help:
+class Help(NamedTuple):
     """A movement of the hips."""
 
     offsets: Floats

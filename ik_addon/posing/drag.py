@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
 
@@ -60,8 +60,7 @@ class Free(Enum):
     """Only the connected bones up from the dragged joint turn, as with Blender's Auto IK."""
 
 
-@dataclass(frozen=True)
-class Ask:
+class Ask(NamedTuple):
     """The bone to drag, and what holds the body."""
 
     bone: str
@@ -80,8 +79,7 @@ def _steered(bone: str) -> UserError:
     return UserError("A constraint or driver moves '{bone}'. Mute it, or drag what the bone follows", bone=bone)
 
 
-@dataclass(frozen=True)
-class Extent:
+class Extent(NamedTuple):
     """The part of an armature that may move."""
 
     root: str

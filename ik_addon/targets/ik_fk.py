@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from bpy.types import Context, Object, PoseBone
@@ -141,8 +141,7 @@ def _edited(ob: Object, tips: Sequence[PoseBone], time: float) -> Iterator[keyfr
             yield keyframes.Channel(name, field, curve.array_index, np.array([value, value]))
 
 
-@dataclass(frozen=True)
-class Applied:
+class Applied(NamedTuple):
     """The channels of bones before and after the solved pose became their FK pose."""
 
     bones: Sequence[int]

@@ -10,8 +10,8 @@ which moves nothing.
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -49,8 +49,7 @@ ON = 0.5
 """A space is active where its influence is above this."""
 
 
-@dataclass(frozen=True)
-class Space:
+class Space(NamedTuple):
     """Something that a target or pole can follow."""
 
     identifier: str
@@ -126,8 +125,7 @@ def space_name(tip: PoseBone) -> str:
 # ---- switching
 
 
-@dataclass(frozen=True)
-class _Visit:
+class _Visit(NamedTuple):
     """The time that a goal spends in a space, from one switch to the next."""
 
     goal: Goal
