@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
 
@@ -173,8 +173,7 @@ def hyperextension(tip: PoseBone, side: Floats, frame: float) -> float:
         return 0.0
     bend = chain.bend(chain.bends_by(_bases(ob, below, rows))[0])
     normal = np.cross(side, chain.first)
-    away = -float(bend.dot(normal) / max(float(np.linalg.norm(normal)), 1e-12))
-    return away if away > 0.0 else 0.0
+    return max(0.0, -float(bend.dot(normal) / max(float(np.linalg.norm(normal)), 1e-12)))
 
 
 def is_from_roll(tip: PoseBone, side: Floats) -> bool:
@@ -236,8 +235,7 @@ def _side(normal: Floats, first: Floats) -> Floats:
     return np.asarray(side / np.linalg.norm(side))
 
 
-@dataclass(frozen=True)
-class _Chain:
+class _Chain(NamedTuple):
     """A chain of n bones, root first, at rest."""
 
     figure: Figure

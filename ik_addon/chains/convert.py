@@ -7,6 +7,7 @@ is recorded on the bones themselves, so that it survives saving, renaming and un
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -36,8 +37,7 @@ TURNED = math.radians(0.1)
 """A bone that turned by more than this is reported."""
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """The IK constraints that become one chain."""
 
     owner: PoseBone
@@ -398,8 +398,7 @@ class Conversion(Report):
         yield from self.notes
 
 
-@dataclass(frozen=True)
-class _Move:
+class _Move(NamedTuple):
     """How the pose of one chain changed."""
 
     distance: float
@@ -545,8 +544,7 @@ def _check_armature(ob: Object) -> None:
 # ---- the pose
 
 
-@dataclass(frozen=True)
-class _Posed:
+class _Posed(NamedTuple):
     """The pose of an armature before its constraints are converted."""
 
     ob: Object

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from bpy.types import Depsgraph, Object, PoseBone
@@ -21,8 +21,7 @@ BEYOND = 2e-6
 """
 
 
-@dataclass(frozen=True)
-class Limb:
+class Limb(NamedTuple):
     """The bones of a chain in one pose, or in many at once (...), root first, in the armature's object space."""
 
     joints: Floats

@@ -212,13 +212,11 @@ class _Sides:
         """Return the target or pole made for the other side: the one that it has, or one that nobody follows now."""
         goal, bone = goal_of(chain_of(self.other), role)
         left = own_object(name)
-        if goal is not None and not bone and Goal(goal).is_made and owner_of(goal) in (self.ob, None):
-            found = goal
-        elif left is not None and Goal(left).is_made and not followers(left):
-            found = left
-        else:
+        if goal is None or bone or not Goal(goal).is_made or owner_of(goal) not in (self.ob, None):
+            goal = None if left is None or not Goal(left).is_made or followers(left) else left
+        if goal is None or goal == source or why_absent(goal, Presence(self.context.view_layer)):
             return None
-        return None if found == source or why_absent(found, Presence(self.context.view_layer)) else found
+        return goal
 
     def place(self, goal: _Image, remarks: list[str]) -> Object | None:
         """Return the object of a goal and place it, unless it is the user's or animated; a remark then says so."""

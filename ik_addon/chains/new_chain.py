@@ -382,8 +382,7 @@ def left_for(tip: PoseBone, view_layer: ViewLayer) -> Goal | None:
 
 def follow(tip: PoseBone, goal: Goal) -> None:
     """Have the chain on `tip` follow an object or bone."""
-    chain = chain_of(tip)
-    chain.target, chain.target_bone = goal.ob, goal.bone
+    chain_of(tip).target, chain_of(tip).target_bone = goal.ob, goal.bone
 
 
 # ---- the hand or foot at the end of a chain: which bone it is, and its rotation relative to the target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -335,8 +335,7 @@ FOLLOWS = 0.01
 """A target that stays this close to the end of its limb in FK, in lengths of the limb, was made from the FK motion."""
 
 
-@dataclass(frozen=True)
-class Reached:
+class Reached(NamedTuple):
     """Where C chains end on F frames; NaN on frames not solved yet, and for chains that can't be solved."""
 
     errors: Floats
@@ -454,8 +453,7 @@ class Cut(NamedTuple):
     """(n,) the least movement along them."""
 
 
-@dataclass(frozen=True)
-class Leg:
+class Leg(NamedTuple):
     """A leg on F frames."""
 
     roots: Floats
@@ -476,13 +474,13 @@ class Leg:
         frames = np.flatnonzero(size > INSIDE * self.reach)
         ways = missed[frames] / size[frames, None]
         least = (ways * offsets[frames]).sum(axis=1) + size[frames]
-        return replace(self.eased(frames), cuts=(*self.cuts, Cut(frames, ways, least)))
+        return self.eased(frames)._replace(cuts=(*self.cuts, Cut(frames, ways, least)))
 
     def eased(self, frames: Ints | Bools) -> Leg:
         """Return the leg with a knee that may bend otherwise than recorded on some frames."""
         stance = self.stance.copy()
         stance[:, frames] = [[0.0], [np.inf]]
-        return replace(self, stance=stance)
+        return self._replace(stance=stance)
 
     def short(self, offsets: Floats) -> Floats:
         """Return how far (F,) the leg is from reaching its foot with the hips moved; zero where it needn't reach."""

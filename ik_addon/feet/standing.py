@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -251,8 +251,7 @@ class Surface(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class Ground:
+class Ground(NamedTuple):
     """The ground of a foot, and how the foot follows it."""
 
     surface: Surface

@@ -319,12 +319,11 @@ class BodyDrag:
     def _hold(self, name: str) -> _Held:
         stand, bone, bones = self.stand, self.stand.index[name], self.ob.data.bones
         point = stand.tail(bone) if self._ask.use_tail else None
-        rests = np.array([np.array(bones[own].matrix_local)[:3, :3] for own in (self.bone, name)])
+        rests = orthonormal(np.array([np.array(bones[own].matrix_local)[:3, :3] for own in (self.bone, name)]))
         limb = limb_of(self._figure, self._figure.names.index(name))
         first = stand.index[self._figure.names[limb[0]]] if limb else None
-        start, rests = stand.pose[bone, :3, 3] if point is None else point, orthonormal(rests)
-        is_relative = self.ob.pose.use_mirror_relative
-        return _Held(bone, start, point, first, None if name == self.bone else rests, is_relative)
+        start = stand.pose[bone, :3, 3] if point is None else point
+        return _Held(bone, start, point, first, None if name == self.bone else rests, self.ob.pose.use_mirror_relative)
 
     def _grabs(self, rotation: Floats | None = None) -> list[Grab]:
         return [Grab(held.bone, np.zeros(3), held.point, rotation, held.limb) for held in self._held]

@@ -25,10 +25,8 @@ def stored_pins(ob: Object) -> dict[str, frozenset[str]]:
 
 def set_pins(ob: Object, names: Iterable[str], flags: Iterable[str]) -> None:
     """Pin bones, and with X-Axis Mirror those on the other side too; no flags: unpin them."""
-    for name in names:
-        for bone in (name, image_of(ob, name)):
-            if bone:
-                chain_of(ob.pose.bones[bone]).pin = set(flags)
+    for bone in filter(None, (own for name in names for own in (name, image_of(ob, name)))):
+        chain_of(ob.pose.bones[bone]).pin = set(flags)
 
 
 def image_of(ob: Object, name: str) -> str:

@@ -231,12 +231,9 @@ class Control:
 
 def _keys(goal: Goal, frame: float) -> dict[tuple[str, int], float]:
     """Return the values of the keys of a goal on a frame, by field and index."""
-    time, found = fk_keys.time_of(goal.ob, frame), {}
-    for place, curve in _curves(goal):
-        for key in curve.keyframe_points:
-            if abs(key.co.x - time) < SAME_FRAME:
-                found[place] = key.co.y
-    return found
+    time = fk_keys.time_of(goal.ob, frame)
+    keys = ((place, key.co) for place, curve in _curves(goal) for key in curve.keyframe_points)
+    return {place: co.y for place, co in keys if abs(co.x - time) < SAME_FRAME}
 
 
 def _curves(goal: Goal) -> Iterator[tuple[tuple[str, int], FCurve]]:

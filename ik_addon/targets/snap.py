@@ -410,10 +410,8 @@ class Snap:
     def held(self, sampled: Sampled, wanted: Floats) -> set[str]:
         """Return the names of goals in use that are not at the positions (1, g, 3) they were moved to."""
         found = set()
-        gaps = applied(
-            np.broadcast_to(inverse(sampled.world)[:, None, :3, :3], (*wanted.shape, 3)),
-            sampled.goals[:, :, :3, 3] - wanted,
-        )
+        to_object = np.broadcast_to(inverse(sampled.world)[:, None, :3, :3], (*wanted.shape, 3))
+        gaps = applied(to_object, sampled.goals[:, :, :3, 3] - wanted)
         for chain in self.chains:
             pole = chain.pole if chain_of(self.ob.pose.bones[chain.tip]).use_pole else None
             for g in (chain.target, pole):

@@ -79,14 +79,6 @@ def spaces_of(tip: PoseBone, other: Object | None, bone: str) -> Iterator[Space]
         yield Space("OBJECT", other, bone if other.type == "ARMATURE" and bone in other.pose.bones else "")
 
 
-def follows(space: Space, goal: Goal) -> bool:
-    """Whether a space follows the goal itself, which would be a dependency loop."""
-    if space.ob is None:
-        return False
-    own = Goal(goal.ob, goal.bone if goal.is_bone else "")
-    return own in [Goal(space.ob, space.bone), *parents_of(space.ob, space.bone)]
-
-
 def world_empty(context: Context, goal: Goal, undo: ExitStack) -> Object:
     """Return the empty that stands for the world.
 
@@ -195,7 +187,8 @@ def switch(context: Context, tip: PoseBone, goal: Goal, space: Space) -> int:
         UserError: the goal can't be switched; nothing has changed.
     """
     goal.check_movable()
-    if follows(space, goal):
+    own = Goal(goal.ob, goal.bone if goal.is_bone else "")
+    if space.ob is not None and own in [Goal(space.ob, space.bone), *parents_of(space.ob, space.bone)]:
         raise UserError("{space} itself follows '{goal}'. Pick another space", space=space.name, goal=goal.name)
     ob, name, view_layer, scene = tip.id_data, tip.name, context.view_layer, context.scene
     view_layer.update()
