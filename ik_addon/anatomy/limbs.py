@@ -63,9 +63,11 @@ def _way_to_end(figure: Figure, top: int) -> tuple[list[int], int | None]:
     row, end = [top], None
 
     def leads(bone: int, wanted: Sequence[Part]) -> bool:
+        """Return whether a bone or a descendant is one of the wanted parts."""
         return any(part_of(figure, below) in wanted for below in figure.below(bone))
 
     def worth(child: int) -> tuple[bool, bool, bool, float]:
+        """Rank a child as the continuation of a limb; higher is better, highest where it leads to the hand or foot."""
         part = part_of(figure, child)
         is_next = part in ending or leads(child, kind[1:2])
         return leads(child, ending), is_next, part in kind, float(figure.reaches[child])
@@ -134,10 +136,11 @@ def free_twin(figure: Figure, limb: list[int]) -> list[int]:
 
     If no such limb is free, return the one with the fewest bones that something else moves.
     """
-    if figure.is_free(limb):
-        return limb
-    twins = [way_down(figure, top) for top in tops(figure) if top != limb[0] and _is_twin(figure, limb[0], top)]
-    return min([limb, *twins], key=lambda row: sum(bone in figure.steered for bone in row))
+    found = [limb]
+    twins = (way_down(figure, top) for top in tops(figure) if top != limb[0] and _is_twin(figure, limb[0], top))
+    while not figure.is_free(found[-1]) and (twin := next(twins, None)) is not None:
+        found.append(twin)
+    return min(found, key=lambda row: sum(bone in figure.steered for bone in row))
 
 
 def _halves(figure: Figure, top: int) -> Floats:
