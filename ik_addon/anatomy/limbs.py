@@ -73,13 +73,14 @@ def _way_to_end(figure: Figure, top: int) -> tuple[list[int], int | None]:
         return leads(child, ending), is_next, part in kind, float(figure.reaches[child])
 
     while end is None:
-        children = figure.children[row[-1]]
-        ways = [b for b in children if part_of(figure, b) is Part.HELPER or leads(b, (*kind, *ending))]
+        ways = [b for b in figure.children[row[-1]] if part_of(figure, b) is Part.HELPER or leads(b, (*kind, *ending))]
         best = max(ways, key=worth, default=None)
-        if best is None or not (leads(best, (*kind, *ending)) or parts.is_end(figure.labels[best])):
-            break  # only helpers follow
+        if best is None:
+            break
         if part_of(figure, best) in ending or parts.is_end(figure.labels[best]):
             end = best
+        elif part_of(figure, best) is Part.HELPER and not leads(best, (*kind, *ending)):
+            break
         else:
             row.append(best)
     if end is not None:

@@ -214,9 +214,8 @@ class _Sides:
         left = own_object(name)
         if goal is None or bone or not Goal(goal).is_made or owner_of(goal) not in (self.ob, None):
             goal = None if left is None or not Goal(left).is_made or followers(left) else left
-        if goal is None or goal == source or why_absent(goal, Presence(self.context.view_layer)):
-            return None
-        return goal
+        is_usable = goal is not None and goal != source and not why_absent(goal, Presence(self.context.view_layer))
+        return goal if is_usable else None
 
     def place(self, goal: _Image, remarks: list[str]) -> Object | None:
         """Return the object of a goal and place it, unless it is the user's or animated; a remark then says so."""
