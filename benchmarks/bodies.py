@@ -17,7 +17,7 @@ import bpy
 import numpy as np
 from mathutils import Vector
 
-from ik_addon.anatomy.body import feet_of, root_of
+from ik_addon.anatomy.body import Region, ends_of, root_of
 from ik_addon.anatomy.figure import Figure
 from ik_addon.anatomy.limbs import limb_of
 from ik_addon.posing.drag import Ask, BodyDrag
@@ -132,7 +132,7 @@ def _drags(name: str, ob: bpy.types.Object, end: str, top: str, steps: int) -> I
     stand = Stand.of(bpy.context.evaluated_depsgraph_get(), ob, root)
     body, index = stand.body, stand.index
     assert body.root is not None
-    feet = tuple(index[figure.names[foot]] for foot in feet_of(figure))
+    feet = tuple(index[figure.names[foot]] for foot in ends_of(figure, Region.LEG))
     if name == "spider":
         feet = tuple(i for bone, i in index.items() if bone.startswith("foot"))
     height = float(np.ptp(body.heads, axis=0).max())

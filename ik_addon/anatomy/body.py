@@ -66,12 +66,8 @@ def find_members(figure: Figure) -> list[Member]:
     head = _head(figure, limbs, spine[-1] if chest is None and spine else chest)
     # Between bones that constraints move, a single free bone is just what a control rig leaves of a spine.
     least = 2 if figure.steered else 1
-    trunk = [
-        Member(region, tuple(row))
-        for region, row in ((Region.SPINE, spine), (Region.HEAD, head))
-        if len(row) >= least and figure.is_free(row)
-    ]
-    return [*trunk, *limbs]
+    trunk = [Member(Region.SPINE, tuple(spine)), Member(Region.HEAD, tuple(head))]
+    return [*(part for part in trunk if len(part.row) >= least and figure.is_free(part.row)), *limbs]
 
 
 def missing(found: Sequence[Member], regions: Collection[Region]) -> list[str]:
@@ -154,15 +150,11 @@ def _head(figure: Figure, limbs: Sequence[Member], chest: int | None) -> list[in
     if chest is None:
         return []
     of_limbs = {below for member in limbs for bone in member.row for below in figure.below(bone)}
-    trunk = [
-        bone
-        for bone in figure.below(chest)
-        if bone != chest and bone not in of_limbs and part_of(figure, bone) in (Part.SPINE, Part.NECK)
-    ]
-    named = [bone for bone in trunk if part_of(figure, bone) is Part.NECK]
+    free = [bone for bone in figure.below(chest) if bone != chest and bone not in of_limbs]
+    trunk = [bone for part in (Part.NECK, Part.SPINE) for bone in free if part_of(figure, bone) is part]
     if not trunk:
         return []
-    row = find(figure, (named or trunk)[0])
+    row = find(figure, trunk[0])
     above = list(figure.up(row[-1]))
     # Twist bones between chest and head belong to its neck.
     return above[: above.index(chest)][::-1] if chest in above else []
@@ -212,17 +204,8 @@ def root_of(figure: Figure, grabbed: int) -> int:
     return grabbed
 
 
-def feet_of(figure: Figure) -> list[int]:
-    """Return the feet, or the last bones of legs without feet."""
-    return _ends(figure, Region.LEG)
-
-
-def hands_of(figure: Figure) -> list[int]:
-    """Return the hands, or the last bones of arms without hands."""
-    return _ends(figure, Region.ARM)
-
-
-def _ends(figure: Figure, region: Region) -> list[int]:
+def ends_of(figure: Figure, region: Region) -> list[int]:
+    """Return the feet or hands, or the last bones of legs or arms without them."""
     rows = [list(limb.row) for limb in _members_in(figure, region)]
     return [row[-1] if (end := end_below(figure, row)) is None else end for row in rows]
 
@@ -261,8 +244,7 @@ def pivots_of(figure: Figure, row: list[int], end: int) -> tuple[Floats, Floats]
     points = ankle + np.concatenate([ways, figure.heads[below] - ankle])
     tip = points[0]
     towards = toes_of(figure, row)
-    if towards is None:
-        towards = front_of(figure)
+    towards = front_of(figure) if towards is None else towards
     towards = tip - ankle if towards is None else towards
     towards = towards - towards.dot(up) * up
     front = towards / max(float(np.linalg.norm(towards)), 1e-300)
@@ -271,10 +253,7 @@ def pivots_of(figure: Figure, row: list[int], end: int) -> tuple[Floats, Floats]
     joints = [figure.heads[bone] for bone in figure.children[end]]
     balls = [joint for joint in joints if (joint - ankle).dot(front) > FORWARD * length]
     ball = min(balls, key=lambda joint: float((joint - ankle).dot(front)), default=tip)
-    heels = [bone for bone in below if "heel" in words(figure.labels[bone])]
-    if heels:
-        heel = 0.5 * (figure.heads[heels[0]] + figure.tails[heels[0]])
-    else:
-        heel = ankle - BEHIND * float((ball - ankle).dot(front)) * front
+    heels = (0.5 * (figure.heads[bone] + figure.tails[bone]) for bone in below if "heel" in words(figure.labels[bone]))
+    heel = next(heels, ankle - BEHIND * float((ball - ankle).dot(front)) * front)
     heel, ball = (point + (sole - float((point - ankle).dot(up))) * up for point in (heel, ball))
     return heel, ball

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..solve.problem import Floats
 from .figure import Figure
-from .limbs import NO_SEGMENT, TWIN, free_twin, limb_of, part_of, top_of, tops
-from .parts import ARM, EXTREMITIES, Part, is_end, is_helper, side_of, stem
+from .limbs import NO_SEGMENT, TWIN, extremities, free_twin, limb_of, part_of, top_of, tops
+from .parts import EXTREMITIES, Part, is_end, is_helper, side_of, stem
 
 LONGER = 1.5
 """The two bones of a limb without informative names are longer than all others in line by at least this factor."""
@@ -29,9 +29,8 @@ def find(figure: Figure, bone: int) -> list[int]:
     """Find the chain, root first, that is meant by one of its bones, or by the hand, foot or shoulder at its ends."""
     limb = limb_of(figure, bone)
     row = free_twin(figure, limb) if limb else _free_part(figure, _row(figure, bone), bone)
-    if not figure.is_free(row) and (other := _posed_instead(figure, bone, bool(limb))) is not None:
-        return find(figure, other)
-    return row
+    other = None if figure.is_free(row) else _posed_instead(figure, bone, bool(limb))
+    return row if other is None else find(figure, other)
 
 
 def find_above(figure: Figure, tip: int) -> list[int]:
@@ -147,8 +146,7 @@ def _row(figure: Figure, bone: int) -> list[int]:
             return above
     line = _line(figure, bone)
     same = _part_with(line, bone, lambda b: stem(figure.labels[b]) == name)
-    if len(same) > 1:
-        line = same
+    line = same if len(same) > 1 else line
     return _longest_two(figure, line) or line
 
 
@@ -163,25 +161,18 @@ def _spread(figure: Figure, bone: int, belongs: Callable[[int], bool]) -> list[i
 def _line(figure: Figure, bone: int) -> list[int]:
     """Return the line of bones above and below a bone that does not branch, root first."""
     line = [bone]
-    while (
-        (parent := figure.parents[line[0]]) >= 0
-        and next_of(figure, parent) == line[0]
-        and _go_together(figure, parent, line[0])
-    ):
+    while (parent := figure.parents[line[0]]) >= 0 and _next_alike(figure, parent) == line[0]:
         line.insert(0, parent)
-    while (child := next_of(figure, line[-1])) is not None and _go_together(figure, line[-1], child):
+    while (child := _next_alike(figure, line[-1])) is not None:
         line.append(child)
     return line
 
 
 def next_of(figure: Figure, bone: int) -> int | None:
     """Return the child that continues a bone; None where the line ends or branches."""
-    children = [
-        child
-        for child in figure.children[bone]
-        # In control rigs, deform bones are children of bones in the same place.
-        if part_of(figure, child) is not Part.HELPER and not figure.are_together(child, bone, TWIN)
-    ]
+    # In control rigs, deform bones are children of bones in the same place.
+    apart = [child for child in figure.children[bone] if not figure.are_together(child, bone, TWIN)]
+    children = [child for child in apart if part_of(figure, child) is not Part.HELPER]
     if len(children) > 1:
         same = [child for child in children if stem(figure.labels[child]) == stem(figure.labels[bone])]
         far = sorted(children, key=lambda child: float(figure.reaches[child]))[-2:]
@@ -191,11 +182,12 @@ def next_of(figure: Figure, bone: int) -> int | None:
     return children[0] if len(children) == 1 else None
 
 
-def _go_together(figure: Figure, parent: int, child: int) -> bool:
-    """Return whether names allow two bones in one chain; a tail, for example, does not begin with the hips above it."""
-    if part_of(figure, parent) is part_of(figure, child):
-        return True
-    return stem(figure.labels[parent]) == stem(figure.labels[child])
+def _next_alike(figure: Figure, bone: int) -> int | None:
+    """Return `next_of` a bone if names allow both in one chain: a tail does not begin with the hips above it."""
+    child = next_of(figure, bone)
+    if child is None or part_of(figure, bone) is part_of(figure, child):
+        return child
+    return child if stem(figure.labels[bone]) == stem(figure.labels[child]) else None
 
 
 def _part_with(line: list[int], bone: int, belongs: Callable[[int], bool]) -> list[int]:
@@ -236,12 +228,9 @@ def end_below(figure: Figure, row: list[int]) -> int | None:
     if limb:
         if tip != limb[-1] or len(row) < 2:
             return None
-        wanted: tuple[Part, ...] = EXTREMITIES if part_of(figure, limb[0]) in ARM else (Part.FOOT,)
-        if part_of(figure, limb[0]) is Part.UNKNOWN:
-            wanted = (Part.UNKNOWN,)
-        named = [
-            b for b in children if part_of(figure, b) in wanted or (is_end(figure.labels[b]) and len(children) == 1)
-        ]
+        wanted = (Part.UNKNOWN,) if part_of(figure, limb[0]) is Part.UNKNOWN else extremities(figure, limb[0])
+        is_last = len(children) == 1 and is_end(figure.labels[children[0]])
+        named = [b for b in children if part_of(figure, b) in wanted or is_last]
         found = max(named, key=lambda b: float(figure.reaches[b]), default=None)
         return None if found is None or _is_nub(figure, row, found) else found
     end = next_of(figure, tip)

@@ -116,10 +116,6 @@ class Figure:
             level = [child for parent in level for child in self.children[parent]]
 
 
-if TYPE_CHECKING:
-    from .figure import Figure
-
-
 # ---- what the bones of a human figure would be called, judged by its shape alone, where their names say nothing
 #
 # Two pairs of limbs of equal build leave the trunk, legs nearer the root than arms. Two bones of each are by far the
@@ -144,17 +140,10 @@ def labels_of(figure: Figure) -> tuple[str, ...]:
     """Return the names of bones; of a human figure whose limbs have no informative names, what they would be called."""
     if any(part_in(name) in LIMBS for name in figure.names) or not figure.names:
         return figure.names
-    limbs_below = (
-        (parent, [limb for child in children if (limb := _limb(figure, child))])
-        for parent, children in enumerate(figure.children)
-        if len(children) > 1
-    )
-    pairs = [
-        (parent, both)
-        for parent, limbs in limbs_below
-        for both in combinations(limbs, 2)
-        if _are_alike(figure, both[0].way[0], both[1].way[0])
-    ]
+    pairs = []
+    for parent, children in enumerate(figure.children):
+        limbs_below = [limb for child in children if len(children) > 1 and (limb := _limb(figure, child))]
+        pairs += [(parent, both) for both in combinations(limbs_below, 2) if _are_alike(figure, *both)]
     pairs.sort(key=lambda pair: figure.depth(pair[0]))
     if len(pairs) != 2 or pairs[0][0] == pairs[1][0] or pairs[0][0] not in figure.up(pairs[1][0]):
         return figure.names
@@ -187,12 +176,12 @@ def _limb(figure: Figure, top: int) -> _Limb | None:
     return _Limb(way, upper) if is_limb else None
 
 
-def _are_alike(figure: Figure, a: int, b: int) -> bool:
-    """Return whether two bones and all below them have the same lengths."""
-    own, others = (
-        np.array(sorted((figure.gap(b, figure.parents[b]), len(figure.children[b])) for b in figure.below(top)))
-        for top in (a, b)
+def _are_alike(figure: Figure, *limbs: _Limb) -> bool:
+    """Return whether the bones of two limbs and all below them have the same lengths."""
+    below = (
+        [(figure.gap(b, figure.parents[b]), len(figure.children[b])) for b in figure.below(way[0])] for way, _ in limbs
     )
+    own, others = (np.array(sorted(lengths)) for lengths in below)
     return len(own) == len(others) and bool(np.abs(own - others).max() < SAME * figure.reaches.max())
 
 

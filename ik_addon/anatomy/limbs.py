@@ -40,22 +40,13 @@ def limb_of(figure: Figure, bone: int) -> list[int]:
         carried = next(filter(None, (_carried(figure, own) for own in chain([bone], alike))), [])
         is_one = bool(carried) and all(_is_twin(figure, carried[0], other) for other in carried[1:])
         return way_down(figure, carried[0]) if is_one else []
-    if part is Part.UNKNOWN:
-        return _limb_through(figure, bone) or limb_in_pieces(figure, bone)
     if part in (Part.FINGER, Part.SPINE, Part.NECK):
         return []
-    top = top_of(figure, bone)
-    if top is None:
-        return _named_alike(figure, bone) if part is Part.HELPER else []
-    return way_down(figure, top)
-
-
-def _limb_through(figure: Figure, bone: int) -> list[int]:
-    """Return the bones of the limb in which a bone without an informative name is a segment; empty if there is none."""
-    parent = figure.parents[bone]
-    top = None if parent < 0 else top_of(figure, parent)
+    top = top_of(figure, figure.parents[bone] if part is Part.UNKNOWN else bone)
     row = [] if top is None else way_down(figure, top)
-    return row if bone in row else []
+    if part is Part.UNKNOWN:
+        return row if bone in row else _limb_in_pieces(figure, bone)
+    return _named_alike(figure, bone) if top is None and part is Part.HELPER else row
 
 
 def way_down(figure: Figure, top: int) -> list[int]:
@@ -68,16 +59,27 @@ def way_down(figure: Figure, top: int) -> list[int]:
 
 def _way_to_end(figure: Figure, top: int) -> tuple[list[int], int | None]:
     """Return the bones from the first one of a limb to the one before its hand or foot, and that hand or foot."""
-    kind, ending = _kind(part_of(figure, top)), _extremities(figure, top)
+    kind, ending = _kind(part_of(figure, top)), extremities(figure, top)
     row, end = [top], None
+
+    def leads(bone: int, wanted: Sequence[Part]) -> bool:
+        """Return whether a bone or a descendant is one of the wanted parts."""
+        return any(part_of(figure, below) in wanted for below in figure.below(bone))
+
+    def worth(child: int) -> tuple[bool, bool, bool, float]:
+        """Rank a child as the continuation of a limb; higher is better, highest where it leads to the hand or foot."""
+        part = part_of(figure, child)
+        is_next = part in ending or leads(child, kind[1:2])
+        return leads(child, ending), is_next, part in kind, float(figure.reaches[child])
+
     while end is None:
-        ways = [child for child in figure.children[row[-1]] if _leads(figure, child, (*kind, *ending))]
-        if not ways:
+        ways = [b for b in figure.children[row[-1]] if part_of(figure, b) is Part.HELPER or leads(b, (*kind, *ending))]
+        best = max(ways, key=worth, default=None)
+        if best is None:
             break
-        best = max(ways, key=lambda child: _worth(figure, child, kind, ending))
         if part_of(figure, best) in ending or parts.is_end(figure.labels[best]):
             end = best
-        elif part_of(figure, best) is Part.HELPER and not _leads(figure, best, (*kind, *ending), helpers=False):
+        elif part_of(figure, best) is Part.HELPER and not leads(best, (*kind, *ending)):
             break
         else:
             row.append(best)
@@ -91,10 +93,9 @@ def _way_to_end(figure: Figure, top: int) -> tuple[list[int], int | None]:
 
 
 def tops(figure: Figure) -> Iterator[int]:
-    """Yield the first bones of all limbs."""
-    for bone in range(len(figure.names)):
-        if part_of(figure, bone) in LIMBS and top_of(figure, bone) == bone:
-            yield bone
+    """Return the first bones of all limbs."""
+    bones = range(len(figure.names))
+    return (bone for bone in bones if part_of(figure, bone) in LIMBS and top_of(figure, bone) == bone)
 
 
 def elbow(figure: Figure, row: list[int]) -> int | None:
@@ -110,7 +111,7 @@ def elbow(figure: Figure, row: list[int]) -> int | None:
 
 def extremity_of(figure: Figure, row: list[int]) -> int | None:
     """Return the hand or foot below the last bone of a limb; None if there is none."""
-    wanted = _extremities(figure, row[-1])
+    wanted = extremities(figure, row[-1])
     return next((bone for bone in figure.below(row[-1]) if bone != row[-1] and part_of(figure, bone) in wanted), None)
 
 
@@ -136,13 +137,11 @@ def free_twin(figure: Figure, limb: list[int]) -> list[int]:
 
     If no such limb is free, return the one with the fewest bones that something else moves.
     """
-    others = (way_down(figure, top) for top in tops(figure) if top != limb[0] and _is_twin(figure, limb[0], top))
-    found = limb
-    for twin in chain([limb], others):
-        if figure.is_free(twin):
-            return twin
-        found = min(found, twin, key=lambda row: sum(not figure.is_free([bone]) for bone in row))
-    return found
+    found = [limb]
+    twins = (way_down(figure, top) for top in tops(figure) if top != limb[0] and _is_twin(figure, limb[0], top))
+    while not figure.is_free(found[-1]) and (twin := next(twins, None)) is not None:
+        found.append(twin)
+    return min(found, key=lambda row: sum(bone in figure.steered for bone in row))
 
 
 def _halves(figure: Figure, top: int) -> Floats:
@@ -241,32 +240,9 @@ def _kind(part: Part) -> tuple[Part, ...]:
     return ARM if part in ARM else LEG
 
 
-def _extremities(figure: Figure, bone: int) -> tuple[Part, ...]:
+def extremities(figure: Figure, bone: int) -> tuple[Part, ...]:
     """The parts that a limb may end in. The arms of animals end in feet."""
     return EXTREMITIES if part_of(figure, bone) in ARM else (Part.FOOT,)
-
-
-# ---- on the way down
-
-
-def _leads(figure: Figure, bone: int, wanted: tuple[Part, ...], helpers: bool = True) -> bool:
-    """Return whether a bone or a descendant is one of the wanted parts, or, with `helpers`, if the bone is a helper."""
-    if helpers and part_of(figure, bone) is Part.HELPER:
-        return True
-    return any(part_of(figure, below) in wanted for below in figure.below(bone))
-
-
-def _worth(
-    figure: Figure, bone: int, kind: tuple[Part, ...], ending: tuple[Part, ...]
-) -> tuple[bool, bool, bool, float]:
-    """Rank a child as the continuation of a limb; higher is better, highest where it leads to the hand or foot."""
-    part = part_of(figure, bone)
-    return (
-        _leads(figure, bone, ending, helpers=False),
-        part in ending or _leads(figure, bone, kind[1:2], helpers=False),
-        part in kind,
-        float(figure.reaches[bone]),
-    )
 
 
 def _named_alike(figure: Figure, bone: int) -> list[int]:
@@ -280,15 +256,13 @@ def _named_alike(figure: Figure, bone: int) -> list[int]:
         return max((parts.likeness_of(name, figure.labels[other]) for other in named if other != bone), default=0.0)
 
     limbs = [way_down(figure, top) for top in tops(figure) if parts.side_of(figure.labels[top]) == parts.side_of(name)]
-    return min(
-        (limb for limb in limbs if _kind(part_of(figure, limb[0])) is _kind(part) or likeness(limb) > 0.0),
-        key=lambda limb: (
-            not figure.is_free(limb),
-            -likeness(limb),
-            min(float(np.linalg.norm(figure.heads[bone] - joint)) for joint in _joints(figure, limb)),
-        ),
-        default=[],
-    )
+    limbs = [limb for limb in limbs if _kind(part_of(figure, limb[0])) is _kind(part) or likeness(limb) > 0.0]
+
+    def rank(limb: list[int]) -> tuple[bool, float, float]:
+        away = np.linalg.norm(_joints(figure, limb) - figure.heads[bone], axis=1)
+        return not figure.is_free(limb), -likeness(limb), float(away.min())
+
+    return min(limbs, key=rank, default=[])
 
 
 def _joints(figure: Figure, row: list[int]) -> Floats:
@@ -322,7 +296,7 @@ SAME = 0.01
 """Points closer together than this, in lengths of the limb, are the same."""
 
 
-def limb_in_pieces(figure: Figure, bone: int) -> list[int]:
+def _limb_in_pieces(figure: Figure, bone: int) -> list[int]:
     """Return the limb, root first, in which a bone is a segment, the hand or the foot; empty if there is none."""
     above = [*figure.up(bone)][: MOST + 1][::-1]
     way = [*above, *figure.down(bone)[1 : MOST + 1]]

@@ -159,12 +159,6 @@ def is_animal(name: str) -> bool:
 
 
 @cache
-def is_front(name: str) -> bool:
-    """Return whether a name is that of a bone in a front leg of an animal."""
-    return FRONT.search(stem(name)) is not None
-
-
-@cache
 def part_in(name: str) -> Part:
     """Return the part of a body that a name mentions, whatever the bone does for it."""
     text = stem(name)

@@ -14,7 +14,7 @@ from ..solve.problem import Floats
 from .chain_ends import joints_of
 from .figure import Figure
 from .limbs import elbow, extremity_of, limb_of, part_of, tops, way_down
-from .parts import ARM, EXTREMITIES, LEG, Part, is_front, is_thumb, side_of
+from .parts import ARM, EXTREMITIES, FRONT, LEG, Part, is_thumb, side_of, stem
 
 CLEAR = 0.3
 """A direction with a smaller part than this across a limb shows no side."""
@@ -42,7 +42,7 @@ def side_of_row(figure: Figure, row: list[int]) -> Floats | None:
         return _back(figure, row)
     elif elbow(figure, row) is None:
         return None
-    elif part_of(figure, row[0]) in LEG and not is_front(figure.labels[row[0]]):
+    elif part_of(figure, row[0]) in LEG and not FRONT.search(stem(figure.labels[row[0]])):
         towards = toes_of(figure, row)
         towards = front_of(figure) if towards is None else towards
     else:
@@ -132,11 +132,8 @@ def _away_from_chest(figure: Figure, arm: list[int]) -> Floats | None:
 def _back(figure: Figure, trunk: list[int]) -> Floats | None:
     """Return where the middle of a spine or neck moves in a forward bend: backward, or up if the trunk lies flat."""
     line, front, up = _line(figure, trunk), front_of(figure), up_of(figure)
-    for towards in (None if front is None else -front, up):
-        found = None if towards is None else _across(line, towards)
-        if found is not None:
-            return found
-    return None
+    ways = (None if front is None else -front, up)
+    return next((side for way in ways if way is not None and (side := _across(line, way)) is not None), None)
 
 
 def _is_finger(figure: Figure, row: list[int]) -> bool:
@@ -150,11 +147,8 @@ def _back_of_hand(figure: Figure, finger: list[int]) -> Floats | None:
     side = side_of(figure.labels[limb[0]]) if limb else 0
     if not side or part_of(figure, limb[0]) not in ARM:
         return None
-    roots = [
-        bone
-        for bone in figure.below(hands[-1])
-        if part_of(figure, bone) is Part.FINGER and part_of(figure, figure.parents[bone]) is not Part.FINGER
-    ]
+    fingers = [bone for bone in figure.below(hands[-1]) if part_of(figure, bone) is Part.FINGER]
+    roots = [bone for bone in fingers if figure.parents[bone] not in fingers]
     thumbs = [figure.heads[bone] for bone in roots if is_thumb(figure.labels[bone])]
     others = [figure.heads[bone] for bone in roots if not is_thumb(figure.labels[bone])]
     if not thumbs or not others:
@@ -205,18 +199,12 @@ def leading_joint(figure: Figure, row: list[int], at_rest: Floats) -> int | None
         The index of the bone that the joint turns; None where all joints together show the side.
     """
     found = elbow(figure, row)
-    return 1 if found is None and alternates(at_rest) and not is_trunk(figure, row) else found
-
-
-def alternates(bends: Floats) -> bool:
-    """Return whether joints bent by (n, 3) are clearly those of a leg: in one plane, to alternating sides."""
-    if not 3 <= len(bends) <= MOST:
-        return False
-    angles = np.linalg.norm(bends[1:], axis=1)
-    if angles.min() < FOLDED:
-        return False
-    cosines = (bends[1:-1] * bends[2:]).sum(axis=1) / (angles[:-1] * angles[1:])
-    return bool(cosines.max() < -np.cos(np.radians(30.0)))
+    if found is not None or not 3 <= len(row) <= MOST or is_trunk(figure, row):
+        return found
+    # Joints that are clearly bent in one plane, to alternating sides, are those of a leg.
+    angles = np.linalg.norm(at_rest[1:], axis=1)
+    cosines = (at_rest[1:-1] * at_rest[2:]).sum(axis=1) / np.maximum(angles[:-1] * angles[1:], 1e-300)
+    return 1 if angles.min() >= FOLDED and cosines.max() < -np.cos(np.radians(30.0)) else None
 
 
 def folds_of(figure: Figure, row: list[int], shown: Sequence[Floats]) -> tuple[float, ...]:
@@ -250,15 +238,11 @@ def folds_of(figure: Figure, row: list[int], shown: Sequence[Floats]) -> tuple[f
             shares[joint] = max(np.tan(angles[joint] / 2.0), 1e-3)
         elif joint > end:
             found = next((own[joint] for own in shown if abs(own[joint]) > SHOWN), 0.0)
-            shares[joint] = np.tan(found / 2.0) if found else -1e-3 * np.sign(_before(shares, joint))
+            above = next((share for share in shares[:joint][::-1] if share), 1.0)
+            shares[joint] = np.tan(found / 2.0) if found else -1e-3 * np.sign(above)
         elif joint <= begin:
             return ()  # a shoulder that is part of the chain, and shows no hinge
     return _normal(shares) if not (shares[1:] > 0.0).all() else ()
-
-
-def _before(shares: Floats, joint: int) -> float:
-    """The share of the nearest joint above that has one."""
-    return float(next((share for share in shares[:joint][::-1] if share), 1.0))
 
 
 def _normal(shares: Floats) -> tuple[float, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from bpy.types import ArmatureModifier, Context, Object, Scene
 from mathutils import Matrix
 
-from ..anatomy.body import feet_of, root_of
+from ..anatomy.body import Region, ends_of, root_of
 from ..anatomy.figure import Figure
 from ..chains.make_controls import editing
 from ..core import keyframes
@@ -210,7 +210,7 @@ class Bones:
     @cached_property
     def hips(self) -> int:
         """The bone of the armature that carries the body, whether it is taken or not."""
-        feet = feet_of(self.figure)
+        feet = ends_of(self.figure, Region.LEG)
         return root_of(self.figure, feet[0]) if feet else self.taken[0]
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
 
@@ -111,7 +111,8 @@ def _side_shown(
     found += [(chain.limits(posed), Evidence.LIMITS, 0.0), (known, Evidence.ANATOMY, 0.0)]
     found += [(bend, evidence, FAINTLY_BENT) for bend, evidence, *_ in shown]
     for normal, evidence, least in found:
-        if normal is not None and np.linalg.norm(normal) > least and _is_across(normal, chain.first):
+        size = 0.0 if normal is None else float(np.linalg.norm(normal))
+        if normal is not None and size > least and np.linalg.norm(np.cross(chain.first, normal)) > 0.1 * size:
             return _side(normal, chain.first), evidence
     return chain.roll_side(), Evidence.ROLL
 
@@ -141,13 +142,11 @@ def to_bend(ob: Object, bones: Sequence[PoseBone], end: PoseBone | None, depsgra
 
 
 def shown_by(ob: Object, bones: Sequence[PoseBone], poses: Floats) -> Floats | None:
-    """Return the side (3,) to which pose matrices (m, 4, 4) bend a chain, root first; None if it shows or has none.
+    """Return the side (3,) to which pose matrices (m, 4, 4) bend a chain, root first; None if they show none.
 
     The chain ends at the tail of its last bone, as with Blender's IK.
     """
     chain = _Chain.of(ob, bones, None)
-    if not chain.has_side:
-        return None
     bend = chain.bend(chain.bends_in(poses))
     return _side(bend, chain.first) if np.linalg.norm(bend) > BENT else None
 
@@ -174,8 +173,7 @@ def hyperextension(tip: PoseBone, side: Floats, frame: float) -> float:
         return 0.0
     bend = chain.bend(chain.bends_by(_bases(ob, below, rows))[0])
     normal = np.cross(side, chain.first)
-    away = -float(bend.dot(normal) / max(float(np.linalg.norm(normal)), 1e-12))
-    return away if away > 0.0 else 0.0
+    return max(0.0, -float(bend.dot(normal) / max(float(np.linalg.norm(normal)), 1e-12)))
 
 
 def is_from_roll(tip: PoseBone, side: Floats) -> bool:
@@ -237,13 +235,7 @@ def _side(normal: Floats, first: Floats) -> Floats:
     return np.asarray(side / np.linalg.norm(side))
 
 
-def _is_across(normal: Floats, first: Floats) -> bool:
-    """Return whether a chain that begins in a direction (3,) can bend about an axis (3,)."""
-    return bool(np.linalg.norm(np.cross(first, normal)) > 0.1 * np.linalg.norm(normal))
-
-
-@dataclass(frozen=True)
-class _Chain:
+class _Chain(NamedTuple):
     """A chain of n bones, root first, at rest."""
 
     figure: Figure
@@ -326,17 +318,12 @@ class _Chain:
         poses = [np.broadcast_to(np.eye(4), local[:, 0].shape)]
         for k in range(len(below)):
             poses.append(poses[-1] @ local[:, k])
-        heads = [pose[:, :3, 3] for pose in poses]
-        heads.append(moved(poses[-1], self._end_in_tip))
+        tip, rest = self.indices[-1], self.skeleton.rest
+        last = np.array((0.0, self.skeleton.lengths[tip], 0.0))
+        if self.end is not None:
+            last = (inverse(rest[tip]) @ rest[self.end])[:3, 3]
+        heads = [*(pose[:, :3, 3] for pose in poses), moved(poses[-1], last)]
         return np.diff(np.array(heads), axis=0).transpose(1, 0, 2)
-
-    @property
-    def _end_in_tip(self) -> Floats:
-        """Where (3,) the chain ends at rest, in the axes of its last bone."""
-        tip = self.indices[-1]
-        if self.end is None:
-            return np.array((0.0, self.skeleton.lengths[tip], 0.0))
-        return np.asarray((inverse(self.skeleton.rest[tip]) @ self.skeleton.rest[self.end])[:3, 3])
 
     def limits(self, posed: Sequence[PoseBone]) -> Floats | None:
         """Return the axis about which limits let the joints bend more one way than the other; None if there is none."""

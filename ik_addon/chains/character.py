@@ -26,7 +26,7 @@ from ..rig.plan.limits import SETTINGS, is_free
 from ..solve.problem import Floats
 from . import make_controls, profile
 from .bend_side import extension
-from .conversion import sources
+from .convert import sources
 from .current_pose import read_poses
 from .make_controls import Controls
 from .new_chain import add_chain, are_animated
@@ -123,7 +123,9 @@ def set_up(context: Context, ob: Object, wishes: Wishes) -> Outcome:
         if not (wishes.live or was_live):
             object_of(ob).live = False
             context.view_layer.update()
-    remarks += _about([part for part, tip in made.items() if _is_animated(tip)], ANIMATED)
+    # A static target overrides the animation of a limb, or of its hand or foot.
+    ends = {part: [*chain_bones(tip), *filter(None, [end_of(tip)])] for part, tip in made.items()}
+    remarks += _about([part for part, bones in ends.items() if are_animated(*bones)], ANIMATED)
     remarks += _about(with_chain, marked("These parts already have chains: {parts}"))
     remarks += _left_out(ob, figure, found, with_constraint, wishes.regions)
     outcome = Outcome(tuple(map(_words, made)), tuple(tip.name for tip in tips(ob)), tuple(remarks))
@@ -137,17 +139,11 @@ def _add_chains(
     """Put chains on parts, given the names of their tip bones; return the tips, and add a remark for each failure."""
     made = {}
     for part, name in parts.items():
-        is_limb = part.region in LIMBS
+        with_pole = wishes.with_poles and part.region in LIMBS
+        # The chest goes with the hips, and the head with the chest.
+        with_body = part.region not in LIMBS or (part.region is Region.ARM and wishes.arms_with_chest)
         try:
-            add_chain(
-                context,
-                ob.pose.bones[name],
-                len(part.row),
-                wishes.with_poles and is_limb,
-                wishes.controls,
-                # The chest goes with the hips, and the head with the chest.
-                with_body=not is_limb or (part.region is Region.ARM and wishes.arms_with_chest),
-            )
+            add_chain(context, ob.pose.bones[name], len(part.row), with_pole, wishes.controls, with_body)
             made[part] = name
         except UserError as error:
             remarks.append(say("The {part} got no chain. {error}", part=_words(part), error=error))
@@ -199,12 +195,6 @@ def _words(member: Member) -> str:
 def _about(parts: Sequence[Member], sentence: str) -> list[str]:
     """Return a sentence about parts of a figure; empty if there are no parts."""
     return [say(sentence, parts=", ".join(map(_words, parts)))] if parts else []
-
-
-def _is_animated(tip: PoseBone) -> bool:
-    """Return whether bones of a chain, or its hand or foot, are animated; a static target overrides that animation."""
-    end = end_of(tip)
-    return are_animated(*chain_bones(tip), *([] if end is None else [end]))
 
 
 def _those_with(figure: Figure, parts: Sequence[Member], rows: Sequence[Sequence[PoseBone]]) -> list[Member]:
@@ -278,11 +268,10 @@ def _apply_presets(context: Context, made: Mapping[Member, PoseBone], before: Ma
             before_preset.close()
             context.view_layer.update()
             outside.append(member)
-    widened: list[str] = []
-    removed: list[str] = []
-    for member, limits in beyond.items():
-        for bone, ranges in () if member in outside else limits.items():
-            (widened if np.isfinite(ranges).any() else removed).append(bone.name)
+    fitted = [pair for member, limits in beyond.items() if member not in outside for pair in limits.items()]
+    widened, removed = (
+        [bone.name for bone, ranges in fitted if np.isfinite(ranges).any() == some] for some in (True, False)
+    )
     return [
         *_about(limited, marked("These parts keep their existing limits: {parts}")),
         *_about(outside, marked("The pose of these parts is outside human limits, so no limits were added: {parts}")),

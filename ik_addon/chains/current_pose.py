@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from bpy.types import Depsgraph, Object, PoseBone
@@ -21,8 +21,7 @@ BEYOND = 2e-6
 """
 
 
-@dataclass(frozen=True)
-class Limb:
+class Limb(NamedTuple):
     """The bones of a chain in one pose, or in many at once (...), root first, in the armature's object space."""
 
     joints: Floats
@@ -64,17 +63,6 @@ class Limb:
     def line(self) -> Floats:
         """(..., 3) vectors from root to tip."""
         return np.asarray(self.joints[..., -1, :] - self.joints[..., 0, :])
-
-    @property
-    def middle(self) -> int | None:
-        """Index of the joint between the two segments that have length; None unless there are two."""
-        long = np.flatnonzero(self.segments > 1e-6 * self.length)
-        return int(long[1]) if len(long) == 2 else None
-
-    @property
-    def tip(self) -> Floats:
-        """(3,) position of the end effector."""
-        return np.asarray(self.joints[-1])
 
 
 def straight(joints: Floats) -> Bools:

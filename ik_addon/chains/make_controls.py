@@ -11,18 +11,7 @@ from typing import Literal, NamedTuple
 import bmesh
 import bpy
 import numpy as np
-from bpy.types import (
-    ArmatureEditBones,
-    Context,
-    LayerCollection,
-    Object,
-    PoseBone,
-    Scene,
-    Screen,
-    SpaceView3D,
-    WindowManager,
-    WorkSpace,
-)
+from bpy.types import ArmatureEditBones, Context, LayerCollection, Object, PoseBone, SpaceView3D
 from mathutils import Matrix, Vector
 
 from ..anatomy import body
@@ -58,10 +47,8 @@ def check(context: Context, ob: Object, controls: Controls) -> None:
             "The scene '{scene}' is linked from another file and can't hold a target", scene=context.scene.name
         )
     collection = made_collection(ob)
-    if collection is None:
-        return
-    layer = _layer_of(context, collection)
-    if collection.hide_viewport or (layer is not None and layer.exclude):
+    layer = None if collection is None else _layer_of(context, collection)
+    if collection is not None and (collection.hide_viewport or (layer is not None and layer.exclude)):
         raise UserError(
             "The collection '{collection}' is disabled or excluded from this view layer, "
             "so a target in it would not move. Enable it",
@@ -77,11 +64,7 @@ def make(context: Context, ob: Object, controls: Controls, wanted: Sequence[Cont
     if controls is Controls.BONES and can_be_made(context, ob):
         return [Goal(ob, name) for name in add_bones(context, ob, wanted)]
     collection = collection_of(context, ob)
-    empties = [_empty(context, ob, own, collection) for own in wanted]
-    for own, empty in zip(wanted, empties, strict=True):
-        if own.parent_bone:
-            attach(ob, own.parent_bone, empty)
-    return [Goal(empty) for empty in empties]
+    return [Goal(_empty(context, ob, own, collection)) for own in wanted]
 
 
 def is_needed(goal: Goal) -> bool:
@@ -89,7 +72,8 @@ def is_needed(goal: Goal) -> bool:
     if is_moved(goal) or followers(goal.ob, goal.bone):
         return True
     if not goal.is_bone:
-        places = (bpy.types.Collection, Scene, Screen, WorkSpace, WindowManager)
+        kinds = bpy.types
+        places = (kinds.Collection, kinds.Scene, kinds.Screen, kinds.WorkSpace, kinds.WindowManager)
         return any(not isinstance(user, places) for user in users_of(goal.ob))
     if goal.holder.children or any(o.parent == goal.ob and o.parent_bone == goal.bone for o in bpy.data.objects):
         return True
@@ -193,32 +177,25 @@ def _empty(context: Context, ob: Object, wanted: Control, collection: bpy.types.
     space = context.space_data
     if isinstance(space, SpaceView3D) and space.local_view is not None:
         empty.local_view_set(space, True)
+    if wanted.parent_bone:
+        bone = ob.pose.bones[wanted.parent_bone]
+        empty.parent, empty.parent_type, empty.parent_bone = ob, "BONE", bone.name
+        # Children of bones are placed at the tail.
+        tail = bone.matrix @ Matrix.Translation((0.0, bone.bone.length, 0.0))
+        empty.matrix_parent_inverse = (ob.matrix_world @ tail).inverted_safe()
     return empty
 
 
 def parent_bone_of(ob: Object, bones: list[PoseBone]) -> str:
     """Return the bone that carries a chain, whose bones are given root first; empty if nothing is above the chain."""
     figure = Figure.of(ob)
-    solved = set(map(figure.names.index, _solved_with(ob, {bone.name for bone in bones})))
-    parent_bone = body.parent_bone_of(figure, [figure.names.index(bone.name) for bone in bones], solved)
+    row = [figure.names.index(bone.name) for bone in bones]
+    chains = [{figure.names.index(bone.name) for bone in chain_bones(tip)} for tip in tips(ob)]
+    solved = set(row)  # and the bones of all chains that share bones with these, directly or through other chains
+    while any(not solved.isdisjoint(own) and not own <= solved for own in chains):
+        solved = solved.union(*(own for own in chains if not solved.isdisjoint(own)))
+    parent_bone = body.parent_bone_of(figure, row, solved)
     return "" if parent_bone is None else figure.names[parent_bone]
-
-
-def attach(ob: Object, parent_bone: str, pole: Object) -> None:
-    """Parent an object to a bone without moving it."""
-    bone = ob.pose.bones[parent_bone]
-    pole.parent, pole.parent_type, pole.parent_bone = ob, "BONE", parent_bone
-    tail = bone.matrix @ Matrix.Translation((0.0, bone.bone.length, 0.0))  # children of bones are placed at the tail
-    pole.matrix_parent_inverse = (ob.matrix_world @ tail).inverted_safe()
-
-
-def _solved_with(ob: Object, bones: set[str]) -> set[str]:
-    """Return the bones of all chains that share bones with these, directly or through other chains."""
-    chains = [{bone.name for bone in chain_bones(tip)} for tip in tips(ob)]
-    found = set(bones)
-    while any(not found.isdisjoint(own) and not own <= found for own in chains):
-        found = found.union(*(own for own in chains if not found.isdisjoint(own)))
-    return found
 
 
 # ---- control bones
@@ -374,21 +351,14 @@ def _forget(shapes: Iterable[Object | None]) -> None:
 
 @contextmanager
 def editing(context: Context, ob: Object) -> Iterator[ArmatureEditBones]:
-    """Yield the edit bones of an armature object; everything selected keeps its mode, and the active object stays."""
-    with keeping_modes(context):
-        _enter("EDIT", [ob], context)
-        yield ob.data.edit_bones
-
-
-@contextmanager
-def keeping_modes(context: Context) -> Iterator[None]:
-    """Put back the modes of all objects of a view layer, the selection and the active object afterwards."""
+    """Yield the edit bones of an armature object; modes, selection and active object are put back."""
     objects = context.view_layer.objects
     active = objects.active
     modes = {own: own.mode for own in objects}
     selected = [own for own in objects if own.select_get()]
     try:
-        yield
+        _enter("EDIT", [ob], context)
+        yield ob.data.edit_bones
     finally:
         modes = {own: mode for own, mode in modes.items() if is_in(objects, own)}
         for own, mode in modes.items():

@@ -123,18 +123,11 @@ class _Sides:
         images = [self.other, *self.other.parent_recursive][: len(bones)][::-1]
         for bone, image in zip(bones, images, strict=False):
             if bpy.utils.flip_name(bone.name) != image.name:
-                raise UserError(
-                    "'{image}' is not the mirror image of '{bone}'. Rename or reparent the bones",
-                    image=image.name,
-                    bone=bone.name,
-                )
+                differs = "'{image}' is not the mirror image of '{bone}'. Rename or reparent the bones"
+                raise UserError(differs, image=image.name, bone=bone.name)
         if len(images) < len(bones):
-            raise UserError(
-                "'{other}' has too few parents: {count}, but the chain needs {needed}",
-                other=self.other.name,
-                count=len(images) - 1,
-                needed=len(bones) - 1,
-            )
+            few = "'{other}' has too few parents: {count}, but the chain needs {needed}"
+            raise UserError(few, other=self.other.name, count=len(images) - 1, needed=len(bones) - 1)
         return list(zip(bones, images, strict=True))
 
     def end_pair(self) -> _Pair | None:
@@ -145,12 +138,8 @@ class _Sides:
         name = bpy.utils.flip_name(end.name)
         image = below(self.other, name)
         if image is None:
-            raise UserError(
-                "There is no bone '{name}' below '{other}' to mirror the end bone '{end}' to",
-                other=self.other.name,
-                name=name,
-                end=end.name,
-            )
+            lacking = "There is no bone '{name}' below '{other}' to mirror the end bone '{end}' to"
+            raise UserError(lacking, other=self.other.name, name=name, end=end.name)
         return end, image
 
     def add_control_bones(self, roles: Sequence[str]) -> None:
@@ -188,21 +177,21 @@ class _Sides:
         depsgraph = self.context.view_layer.depsgraph
         plane = self.ob.evaluated_get(depsgraph).matrix_world
         world = mirrored_matrix(Goal(source).world(depsgraph), plane)
-        name = self._flipped_name(source.name, role)
+        name = bpy.utils.flip_name(source.name)
+        if source.name.endswith(self.tip.name):
+            name = source.name.removesuffix(self.tip.name) + self.other.name
+        elif name == source.name:
+            name = f"IK {role.title()} {self.other.name}"
         return _Image(source, "", name, world, self._already_there(role, source, name))
 
     def _image_of_bone(self, role: str, source: Object, bone: str) -> _Image:
         ob, flipped = self.ob, bpy.utils.flip_name(bone)
         if flipped not in source.pose.bones and not self._lacks_control(role):
-            raise UserError(
-                {
-                    "target": "The target of the chain is bone '{bone}', but '{source}' has no bone '{flipped}'",
-                    "pole": "The pole of the chain is bone '{bone}', but '{source}' has no bone '{flipped}'",
-                }[role],
-                bone=bone,
-                source=source.name,
-                flipped=flipped,
-            )
+            lacking = {
+                "target": "The target of the chain is bone '{bone}', but '{source}' has no bone '{flipped}'",
+                "pole": "The pole of the chain is bone '{bone}', but '{source}' has no bone '{flipped}'",
+            }
+            raise UserError(lacking[role], bone=bone, source=source.name, flipped=flipped)
         if (chosen := self._chosen(role, {Goal(source, bone), Goal(source, flipped)})) is not None:
             return chosen
         own = ob.pose.bones.get(flipped) if source == ob and flipped != bone else None
@@ -223,19 +212,10 @@ class _Sides:
         """Return the target or pole made for the other side: the one that it has, or one that nobody follows now."""
         goal, bone = goal_of(chain_of(self.other), role)
         left = own_object(name)
-        if goal is not None and not bone and Goal(goal).is_made and owner_of(goal) in (self.ob, None):
-            found = goal
-        elif left is not None and Goal(left).is_made and not followers(left):
-            found = left
-        else:
-            return None
-        return None if found == source or why_absent(found, Presence(self.context.view_layer)) else found
-
-    def _flipped_name(self, name: str, role: str) -> str:
-        if name.endswith(self.tip.name):
-            return name.removesuffix(self.tip.name) + self.other.name
-        flipped = bpy.utils.flip_name(name)
-        return flipped if flipped != name else f"IK {role.title()} {self.other.name}"
+        if goal is None or bone or not Goal(goal).is_made or owner_of(goal) not in (self.ob, None):
+            goal = None if left is None or not Goal(left).is_made or followers(left) else left
+        is_usable = goal is not None and goal != source and not why_absent(goal, Presence(self.context.view_layer))
+        return goal if is_usable else None
 
     def place(self, goal: _Image, remarks: list[str]) -> Object | None:
         """Return the object of a goal and place it, unless it is the user's or animated; a remark then says so."""
@@ -280,13 +260,9 @@ def _mirror_limits(bone: PoseBone, image: PoseBone) -> str:
         setattr(image, f"ik_min_{axis}", low)
         setattr(image, f"ik_max_{axis}", high)
     image.ik_stretch = bone.ik_stretch
-    if np.abs(axes).max(axis=1).min() < ALIGNED:
-        return say(
-            "The roll of '{image}' doesn't mirror '{bone}', so its limits are only approximate",
-            image=image.name,
-            bone=bone.name,
-        )
-    return ""
+    differs = "The roll of '{image}' doesn't mirror '{bone}', so its limits are only approximate"
+    is_aligned = np.abs(axes).max(axis=1).min() >= ALIGNED
+    return "" if is_aligned else say(differs, image=image.name, bone=bone.name)
 
 
 def _copy(ob: Object, goal: _Image) -> Object:

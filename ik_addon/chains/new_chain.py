@@ -71,12 +71,7 @@ def why_unusable(tip: PoseBone) -> str:
 
 
 def add_chain(
-    context: Context,
-    tip: PoseBone,
-    length: int,
-    with_pole: bool,
-    controls: Controls = Controls.EMPTIES,
-    with_body: bool = False,
+    context: Context, tip: PoseBone, length: int, with_pole: bool, controls: Controls, with_body: bool = False
 ) -> list[PoseBone]:
     """Put a chain on `tip` that keeps the current pose; return its bones, root first.
 
@@ -255,8 +250,9 @@ def _limb(ob: Object, bones: list[PoseBone], end: PoseBone | None) -> Limb:
 
 def _middle(limb: Limb, bones: list[PoseBone]) -> int | None:
     """Return the index of the joint at which the lower half of a limb, arm or leg begins; None if bones are neither."""
-    if limb.middle is not None:
-        return limb.middle
+    long = np.flatnonzero(limb.segments > 1e-6 * limb.length)
+    if len(long) == 2:  # the joint between the two segments that have length
+        return int(long[1])
     figure = Figure.of(bones[0].id_data)
     return limbs.elbow(figure, [figure.names.index(bone.name) for bone in bones])
 
@@ -386,8 +382,7 @@ def left_for(tip: PoseBone, view_layer: ViewLayer) -> Goal | None:
 
 def follow(tip: PoseBone, goal: Goal) -> None:
     """Have the chain on `tip` follow an object or bone."""
-    chain = chain_of(tip)
-    chain.target, chain.target_bone = goal.ob, goal.bone
+    chain_of(tip).target, chain_of(tip).target_bone = goal.ob, goal.bone
 
 
 # ---- the hand or foot at the end of a chain: which bone it is, and its rotation relative to the target

@@ -7,9 +7,9 @@ chain, these become limits about the axes that its bones have; the bend axis com
 import ast
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -120,14 +120,11 @@ def clear(profile: IKAddonProfile) -> None:
 # ---- a profile on a chain
 
 
-@dataclass(frozen=True)
-class _Axes:
+class _Axes(NamedTuple):
     """The axes of a bone that stand for bend, side and twist, and the bend of its joint at rest."""
 
-    letters: tuple[str, str, str]
-    """Axes for bend, side and twist."""
-    signs: tuple[float, float, float]
-    """1 if a positive rotation about the axis is a positive bend, side or twist, -1 if a negative one."""
+    ways: list[tuple[str, str, float]]
+    """Each of `WAYS` with its axis, and 1 if a positive rotation about that is a positive one, -1 if a negative one."""
     rest: float
     """Angle in radians by which the joint is bent in the rest pose."""
     slant: float
@@ -154,30 +151,30 @@ def apply(profile: IKAddonProfile, bones: Sequence[PoseBone]) -> list[str]:
     for bone, joint, axes in zip(bones, joints, axes_of_chain(bones, hinged, np.array(chain.bend_side)), strict=True):
         if joint is None:
             continue
-        _set_limits(bone, joint, axes)
+        for i, (way, letter, sign) in enumerate(axes.ways):
+            offset = axes.rest if way == "bend" and joint.from_straight else 0.0
+            low, high = sorted(sign * (value - offset) for value in getattr(joint, way))
+            setattr(bone, f"lock_ik_{letter}", way in joint.locked)
+            setattr(bone, f"use_ik_limit_{letter}", way in joint.limited)
+            setattr(bone, f"ik_min_{letter}", min(low, 0.0))
+            setattr(bone, f"ik_max_{letter}", max(high, 0.0))
+            setattr(bone, f"ik_stiffness_{letter}", joint.stiffness[i])
         if axes.aside > SLANTED and (joint.limited or joint.locked):
             aside.append(bone.name)
         elif axes.slant > SLANTED and "side" in joint.locked:
             slanted[bone.name] = math.degrees(axes.slant)
     compat.tag(bones[0].id_data)
     if aside:
-        return [
-            say(
-                "{names} don't point at the next joint, so limits about their axes don't fit. "
-                "Import the file again with Automatic Bone Orientation",
-                names=quoted(aside),
-            )
-        ]
-    if not slanted:
-        return []
-    return [
-        say(
-            "The limb bends up to {angle}° off the axes of {names}. "
-            "Recalculate the roll in Edit Mode, press Find Bend Side and apply the preset again",
-            angle=f"{max(slanted.values()):.0f}",
-            names=quoted(slanted),
+        text = (
+            "{names} don't point at the next joint, so limits about their axes don't fit. "
+            "Import the file again with Automatic Bone Orientation"
         )
-    ]
+        return [say(text, names=quoted(aside))]
+    text = (
+        "The limb bends up to {angle}° off the axes of {names}. "
+        "Recalculate the roll in Edit Mode, press Find Bend Side and apply the preset again"
+    )
+    return [say(text, angle=f"{max(slanted.values()):.0f}", names=quoted(slanted))] if slanted else []
 
 
 def _places(bones: Sequence[PoseBone], count: int, spread: bool) -> list[int | None]:
@@ -227,7 +224,7 @@ def axes_of_chain(bones: Sequence[PoseBone], hinged: Sequence[int], side: Floats
         bend = frames[0][:, 0]
     middle = np.mean([head[0] for head in heads])
     hand = -1.0 if middle < -CENTERED * sizes.sum() else 1.0
-    rests = [0.0, *(_angle(a, b, bend) for a, b in pairwise(segments))]
+    rests = [0.0, *(math.atan2(float(np.cross(a, b) @ bend), float(a @ b)) for a, b in pairwise(segments))]
     return [_axes_of(*own, bend, hand) for own in zip(frames, segments, rests, strict=True)]
 
 
@@ -238,29 +235,11 @@ def _axes_of(frame: Floats, segment: Floats, rest: float, bend: Floats, side: fl
     sign = math.copysign(1.0, x if about_x else z)
     across = sign if about_x else -sign  # sign of the bend axis cross Y
     return _Axes(
-        letters=("x", "z", "y") if about_x else ("z", "x", "y"),
-        signs=(sign, side * across, side),
+        ways=list(zip(WAYS, "xzy" if about_x else "zxy", (sign, side * across, side), strict=True)),
         rest=rest,
         slant=math.acos(min(1.0, abs(float(x if about_x else z)))),
         aside=math.acos(min(1.0, float(frame[:, 1] @ segment))) if segment.any() else 0.0,
     )
-
-
-def _angle(before: Floats, after: Floats, axis: Floats) -> float:
-    """Return the signed angle in radians from one direction to another about an axis."""
-    return math.atan2(float(np.cross(before, after) @ axis), float(before @ after))
-
-
-def _set_limits(bone: PoseBone, joint: IKAddonJoint, axes: _Axes) -> None:
-    for i, way in enumerate(WAYS):
-        letter, sign = axes.letters[i], axes.signs[i]
-        offset = axes.rest if way == "bend" and joint.from_straight else 0.0
-        low, high = sorted(sign * (value - offset) for value in getattr(joint, way))
-        setattr(bone, f"lock_ik_{letter}", way in joint.locked)
-        setattr(bone, f"use_ik_limit_{letter}", way in joint.limited)
-        setattr(bone, f"ik_min_{letter}", min(low, 0.0))
-        setattr(bone, f"ik_max_{letter}", max(high, 0.0))
-        setattr(bone, f"ik_stiffness_{letter}", joint.stiffness[i])
 
 
 # ---- a chain as a profile
@@ -278,17 +257,13 @@ def take(profile: IKAddonProfile, tip: PoseBone) -> None:
     for i, (bone, axes) in enumerate(zip(bones, axes_of_chain(bones, hinged, np.array(chain.bend_side)), strict=True)):
         joint = profile.joints.add()
         joint.from_straight = i in hinged
-        joint.limited = {way for way, letter in _letters(axes) if getattr(bone, f"use_ik_limit_{letter}")}
-        joint.locked = {way for way, letter in _letters(axes) if getattr(bone, f"lock_ik_{letter}")}
-        joint.stiffness = [getattr(bone, f"ik_stiffness_{letter}") for _, letter in _letters(axes)]
-        for (way, letter), sign in zip(_letters(axes), axes.signs, strict=True):
+        joint.limited = {way for way, letter, _ in axes.ways if getattr(bone, f"use_ik_limit_{letter}")}
+        joint.locked = {way for way, letter, _ in axes.ways if getattr(bone, f"lock_ik_{letter}")}
+        joint.stiffness = [getattr(bone, f"ik_stiffness_{letter}") for _, letter, _ in axes.ways]
+        for way, letter, sign in axes.ways:
             offset = axes.rest if way == "bend" and joint.from_straight else 0.0
             ends_of = (getattr(bone, f"ik_min_{letter}"), getattr(bone, f"ik_max_{letter}"))
             setattr(joint, way, sorted(sign * value + offset for value in ends_of))
-
-
-def _letters(axes: _Axes) -> list[tuple[str, str]]:
-    return list(zip(WAYS, axes.letters, strict=True))
 
 
 # ---- a preset of Blender's preset system, read without running it: it is a list of settings, written as Python
@@ -330,21 +305,21 @@ def read(text: str, profile: IKAddonProfile) -> None:
         UserError: if the text holds anything but settings, or a value is invalid.
     """
     try:
-        lines = ast.parse(text).body
+        lines = [(line, ast.unparse(line)) for line in ast.parse(text).body]
     except SyntaxError as error:
         raise UserError("line {line} is not a setting of a preset", line=error.lineno or 1) from None
     except WRONG:
         raise UserError("it is nested too deeply") from None
     owners: dict[str, Struct] = {NAME: profile}
-    for line in lines:
+    for line, written in lines:
         match line:
             case ast.Import() | ast.Expr(value=ast.Constant()):
                 pass
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute()) if name == NAME:
                 pass
-            case ast.Expr(value=ast.Call() as call) if _is_call(call, "clear"):
+            case ast.Expr() if written == f"{NAME}.joints.clear()":
                 profile.joints.clear()
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if _is_call(call, "add"):
+            case ast.Assign(targets=[ast.Name(id=name)]) if written == f"{name} = {NAME}.joints.add()":
                 owners[name] = profile.joints.add()
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=name), attr=setting)], value=value) if (
                 name in owners and setting in owners[name].bl_rna.properties
@@ -359,18 +334,6 @@ def read(text: str, profile: IKAddonProfile) -> None:
                     ) from None
             case _:
                 raise UserError("line {line} is not a setting of a preset", line=line.lineno)
-
-
-def _is_call(call: ast.Call, method: str) -> bool:
-    """Return whether a call is `profile.joints.METHOD()`."""
-    match call:
-        case ast.Call(
-            func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr="joints"), attr=found),
-            args=[],
-            keywords=[],
-        ):
-            return (name, found) == (NAME, method)
-    return False
 
 
 def _literal(value: ast.expr) -> Value:
@@ -464,8 +427,13 @@ def names_of(bone: PoseBone) -> dict[str, str]:
     The hinge of a limb bends and extends. Other directions are named after where the bone moves from its rest pose.
     """
     frame = orthonormal(matrix_array(bone.bone.matrix_local)[:3, :3])
-    moved = {name: sign * _moved(frame, axis) for name, (axis, sign) in DIRECTIONS.items()}
+    # Where (3,) in armature space the tail moves when the bone turns about one of its axes.
+    turned = {axis: np.array(cross(frame[:, "xyz".index(axis)], frame[:, 1])) for axis in "xz"}
+    moved = {name: sign * turned[axis] for name, (axis, sign) in DIRECTIONS.items()}
     names = {**_hinge(bone), **TWISTS}
+    middle = (bone.bone.head_local.x + bone.bone.tail_local.x) / 2.0
+    sideways = SIDEWAYS if middle > 0.0 else SIDEWAYS[::-1]
+    sideways = MOVES[0] if abs(middle) <= CENTERED * bone.bone.length else sideways
     left = [name for name in ("UP", "LEFT") if name not in names]
     # The two rotations get different words: the clearer one chooses first.
     taken: list[int] = []
@@ -474,23 +442,10 @@ def names_of(bone: PoseBone) -> dict[str, str]:
         sizes[taken] = -1.0
         way = int(sizes.argmax())
         taken.append(way)
-        words = _sideways(bone) if way == 0 else MOVES[way]
+        words = sideways if way == 0 else MOVES[way]
         opposite = {"UP": "DOWN", "LEFT": "RIGHT"}[name]
         names[name], names[opposite] = words if moved[name][way] > 0.0 else words[::-1]
     return {name: say(word) for name, word in names.items()}
-
-
-def _moved(frame: Floats, axis: str) -> Floats:
-    """Return where (3,) in armature space a tail moves when a bone's rest frame (3, 3) turns about one of its axes."""
-    return np.asarray(cross(frame[:, "xyz".index(axis)], frame[:, 1]))
-
-
-def _sideways(bone: PoseBone) -> tuple[str, str]:
-    """Return the words for along and against the X axis of the armature, for a bone on one side of the body."""
-    middle = (bone.bone.head_local.x + bone.bone.tail_local.x) / 2.0
-    if abs(middle) <= CENTERED * bone.bone.length:
-        return MOVES[0]
-    return SIDEWAYS if middle > 0.0 else SIDEWAYS[::-1]
 
 
 def _hinge(bone: PoseBone) -> dict[str, str]:
@@ -502,6 +457,6 @@ def _hinge(bone: PoseBone) -> dict[str, str]:
     axes = axes_of_chain(bones, [], np.array(chain_of(tip).bend_side))[bones.index(bone)]
     if max(axes.slant, axes.aside) > SLANTED:
         return {}
-    plus, minus = ("UP", "DOWN") if axes.letters[0] == "x" else ("LEFT", "RIGHT")
-    words = BEND if axes.signs[0] > 0.0 else BEND[::-1]
-    return dict(zip((plus, minus), words, strict=True))
+    _way, letter, sign = axes.ways[0]
+    names = ("UP", "DOWN") if letter == "x" else ("LEFT", "RIGHT")
+    return dict(zip(names, BEND if sign > 0.0 else BEND[::-1], strict=True))

@@ -158,10 +158,10 @@ class _Work:
             if self.options.new_action:
                 use_new_action(ob, undo)
             if loose:  # first: with keyed targets, feet that turn with them are sampled as a whole
-                self._run(snap.key_range(bpy.context, ob, loose, frames))
+                self._run(snap.key_range(bpy.context, loose, frames))
             if bare:
                 floor = how.ground
-                self._run(key_contacts(bpy.context, ob, bare, frames, on=how.support, floor=floor))
+                self._run(key_contacts(bpy.context, bare, frames, on=how.support, floor=floor))
             if any(contact_keys.read(tip, times).any() for tip in legs):
                 planted = self._run(plant_feet(bpy.context, ob, legs, frames, how))
             undo.pop_all()
@@ -176,7 +176,7 @@ class _Work:
         kept = ground_object.planted_on(bpy.context.view_layer, ob)
         every = [ob.pose.bones[tip] for tip in planted.chains]
         touching = [tip for tip in every if contact_keys.read(tip, times).any() or kept is not None]
-        return self._run(as_saved(bpy.context, ob, touching, self._frames(), planted, on=how.support, floor=kept))
+        return self._run(as_saved(bpy.context, touching, self._frames(), planted, on=how.support, floor=kept))
 
     def _baked(self, new_action: bool) -> BakeReport:
         options, job = self.options, self.job

@@ -8,8 +8,7 @@ recordings tilt, and stairs have many heights.
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from bpy.types import Context, Object, PoseBone
@@ -21,11 +20,11 @@ from ..rig.plan.chain import end_of
 from ..solve.maths.products import lengths_of
 from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats
-from ..targets.snapped import Chain
+from ..targets.snap import Chain
 from .filling import smoothed, window
-from .foot_track import Foot
-from .ground_object import UP, Ground
+from .ground_object import Ground
 from .sampled_feet import Feet, is_of_leg, sample
+from .standing import Foot
 
 CALM = 0.5
 """A path is smoothed until noise moves a point at rest no faster than this fraction of what counts as slow."""
@@ -48,8 +47,7 @@ SPIKE = 2
 """Neighbors on each side in the median that gives the top speed: a single jump in a recording must not decide it."""
 
 
-@dataclass(frozen=True)
-class Criteria:
+class Criteria(NamedTuple):
     """What counts as a contact. Heights and speeds are in lengths of the limb."""
 
     slow: float = 0.13
@@ -76,8 +74,7 @@ TOE = Criteria(slow=0.045, high=0.03, low=0.0055)
 """Criteria for the ball of a foot, which comes down slowly and rises a little with the heel before it takes off."""
 
 
-@dataclass(frozen=True)
-class Rests:
+class Rests(NamedTuple):
     """Where a leg's foot rests on F frames. Heights are in lengths of the limb."""
 
     contacts: Bools
@@ -90,23 +87,15 @@ class Rests:
     """(F,) sines of the tilt of the line from heel to toe."""
 
 
-@dataclass(frozen=True)
-class Path:
+class Path(NamedTuple):
     """The path of a point of a limb."""
 
     points: Floats
     """(F, 3) positions, one per frame."""
-    up: Floats
-    """(3,) unit vector pointing up."""
     length: float
     """Length of the limb."""
     rate: float
     """Frames per second."""
-
-    @property
-    def heights(self) -> Floats:
-        """Heights (F,) in lengths of the limb."""
-        return np.asarray((self.points * self.up).sum(axis=1) / self.length)
 
     def speeds(self, reach: float) -> Floats:
         """Return speeds (F,) in limb lengths per second, over `reach` frames before or after: whichever is slower."""
@@ -133,7 +122,7 @@ def find_contacts(path: Path, criteria: Criteria = HEEL) -> Bools:
     reach = max(STRIDE * pace, 1.0)
     top = min(_top(path, reach), FASTEST)
     path = _calmed(path, CALM * max(criteria.slow * top, criteria.still), reach, WIDEST * pace)
-    speeds, heights = path.speeds(reach), path.heights
+    speeds, heights = path.speeds(reach), path.points[:, 2] / path.length
     parts = (criteria.slow, criteria.fast, criteria.leaving)
     slow, fast, stays = (speeds <= max(part * top, criteria.still) for part in parts)
     found = []
@@ -249,7 +238,7 @@ def _calmed(path: Path, fastest: float, reach: float, widest: float) -> Path:
         if noise * STEP_OF_NOISE * float(np.sqrt(np.square(rest).sum())) <= fastest * reach:
             break
     points = np.stack([smoothed(own, width) for own in path.points.T], axis=1)
-    return replace(path, points=points)
+    return path._replace(points=points)
 
 
 def _medians(values: Floats, reach: int, beyond: Literal["edge", "reflect"]) -> Floats:
@@ -263,7 +252,6 @@ def _medians(values: Floats, reach: int, beyond: Literal["edge", "reflect"]) -> 
 
 def key_contacts(
     context: Context,
-    ob: Object,
     tips: Sequence[PoseBone],
     frames: Sequence[int],
     *,
@@ -276,8 +264,7 @@ def key_contacts(
 
     Args:
         context: gives the scene and the view layer.
-        ob: the armature object.
-        tips: the tip bones of the chains.
+        tips: the tip bones of the chains, one or more of one armature.
         frames: ascending frames; contact keys from the first to the last are replaced.
         on: what the feet stand on; None if that doesn't move.
         floor: the ground; None if it is not known; a foot that rests in the air above it doesn't touch it.
@@ -290,12 +277,12 @@ def key_contacts(
     Raises:
         UserError: contacts can't be found or keyed; nothing was changed.
     """
-    view_layer, scene = context.view_layer, context.scene
+    view_layer, scene, ob = context.view_layer, context.scene, tips[0].id_data
     rate = scene.render.fps / scene.render.fps_base
     with over_frames(view_layer, ob) as (undo, before):
         keyframes.check(ob, [contact_keys.channel(tip, np.zeros(1)) for tip in tips])
         with ExitStack() as aside:
-            feet = yield from part(sample(context, ob, tips, frames, on, floor, aside), 0.0, 0.8)
+            feet = yield from part(sample(context, tips, frames, on, floor, aside), 0.0, 0.8)
         chains, found, seen = feet.snap.chains, [], []
         for chain in chains:
             tip, foot, length = feet.tip(chain), feet.foot(chain), feet.length(chain)
@@ -303,7 +290,7 @@ def key_contacts(
             parts = (HEEL, TOE) if end_of(tip) is not None else (HEEL,)
             contacts = np.zeros((2, len(frames)), dtype=bool)
             for pivot, criteria in enumerate(parts):
-                path = Path(foot.points(pivot), UP, length, rate)
+                path = Path(foot.points(pivot), length, rate)
                 contacts[pivot] = find_contacts(path, _as_wanted(criteria, sensitivity, shortest))
             found.append(contacts)
             seen.append(foot)
@@ -321,19 +308,12 @@ def key_contacts(
 
 def _rests(feet: Feet, chain: Chain, foot: Foot, contacts: Bools, surface: Ground | None) -> Rests:
     """Return how high and how tilted a foot rests."""
-    length = feet.length(chain)
-    points = [foot.points(pivot) for pivot in range(2)]
-    way = points[1] - points[0]
-    return Rests(
-        contacts,
-        np.stack([own[:, 2] for own in points]) / length,
-        None if surface is None else surface.heights(np.stack(points, axis=1)).T / length,
-        np.abs(way[:, 2]) / np.maximum(lengths_of(way), 1e-300),
-    )
+    points, length = np.stack([foot.points(pivot) for pivot in range(2)], axis=1), feet.length(chain)
+    above = None if surface is None else surface.heights(points).T / length
+    way = points[:, 1] - points[:, 0]
+    return Rests(contacts, points[..., 2].T / length, above, np.abs(way[:, 2]) / np.maximum(lengths_of(way), 1e-300))
 
 
 def _as_wanted(criteria: Criteria, sensitivity: float, shortest: float) -> Criteria:
-    wider = {
-        name: sensitivity * getattr(criteria, name) for name in ("slow", "fast", "leaving", "still", "high", "low")
-    }
-    return replace(criteria, shortest=shortest, **wider)
+    limits = ("slow", "fast", "leaving", "still", "high", "low")
+    return criteria._replace(shortest=shortest, **{name: sensitivity * getattr(criteria, name) for name in limits})

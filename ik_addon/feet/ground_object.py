@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -29,18 +29,8 @@ from . import original_keys
 
 SOLID = {"MESH", "CURVE", "SURFACE", "META", "FONT"}
 """Types of objects that have a surface; any other object counts as its XY plane."""
-STILL = {
-    "BEVEL",
-    "DECIMATE",
-    "EDGE_SPLIT",
-    "MULTIRES",
-    "REMESH",
-    "SOLIDIFY",
-    "SUBSURF",
-    "TRIANGULATE",
-    "WEIGHTED_NORMAL",
-    "WELD",
-}
+STILL = {"BEVEL", "DECIMATE", "EDGE_SPLIT", "MULTIRES", "REMESH", "SOLIDIFY", "SUBSURF", "TRIANGULATE"}
+STILL |= {"WEIGHTED_NORMAL", "WELD"}
 """Types of modifiers that depend only on the mesh and their own settings."""
 ALIKE = 1e-6
 """Directions that differ by less than this count as the same."""
@@ -56,8 +46,7 @@ UP = np.array([0.0, 0.0, 1.0])
 GROUND = "ground"
 
 
-@dataclass(frozen=True)
-class Mesh:
+class Mesh(NamedTuple):
     """A surface made of triangles."""
 
     tree: BVHTree
@@ -117,7 +106,6 @@ class Mesh:
         return (-depth, below) if stands else (math.nan, None)
 
 
-@dataclass(frozen=True)
 class Plane:
     """The XY plane of an object."""
 
@@ -130,8 +118,7 @@ class Plane:
         return gaps, sides[:, None] * UP
 
 
-@dataclass(frozen=True)
-class Ground:
+class Ground(NamedTuple):
     """An object on F frames, in the space of what the feet stand on; implements `standing.Surface`."""
 
     shapes: Sequence[Mesh | Plane]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import NamedTuple
 
 import numpy as np
 from bpy.types import PoseBone
@@ -29,13 +31,12 @@ from ..solve.maths.rotations import inverse as opposite
 from ..solve.maths.rotations import multiply, quaternions, vectors_of
 from ..solve.problem import Bools, Floats, Ints
 from ..targets.movable import channels_of, key_goals, parents_of
-from ..targets.snapped import Chain
+from ..targets.snap import Chain
 from . import original_keys
 from .filling import widened
-from .foot_track import Foot
 from .ground_object import UP
-from .hips_path import Leg, help_reach
 from .sampled_feet import Feet, is_of_leg
+from .standing import Foot
 
 BENT = 1e-4
 """Legs stay short of straight by this fraction of their length: when straight, a target's rounding moves the knee."""
@@ -73,19 +74,6 @@ BESIDE = 3
 """Frames next to those in doubt that are solved with them, on each side."""
 
 
-@dataclass(frozen=True)
-class Helped:
-    """The result of moving the hips."""
-
-    moved: Floats
-    """(F, 3) how far the hips were moved, in world space."""
-    reached: Reached
-    goals: list[Goal]
-    """The goals that were keyed."""
-    remarks: list[str]
-    """Sentences about why the hips were left alone."""
-
-
 def why_fixed(feet: Feet) -> str:
     """Return why the hips can't be moved; empty if they can."""
     if feet.hips is None:
@@ -119,7 +107,7 @@ def move_hips(
     rate: float,
     carry: Callable[[Floats], None],
     undo: ExitStack,
-) -> Generator[float, None, Helped]:
+) -> Generator[float, None, tuple[Floats, Reached, list[Goal], list[str]]]:
     """Move and key the hips; yields progress (0 to 1).
 
     Args:
@@ -133,6 +121,10 @@ def move_hips(
         rate: frames per second.
         carry: called with the movement (F, 3) of the hips whenever they are keyed; keys what moves with them.
         undo: takes the keys back.
+
+    Returns:
+        How far (F, 3) the hips were moved in world space, what limbs reach then, the goals that were keyed, and
+        sentences about why the hips were left alone.
     """
     reason, count = "" if along is None else why_fixed(feet), len(feet.frames)
     moved = np.zeros((count, 3)) if along is None or reason else along
@@ -142,7 +134,7 @@ def move_hips(
         reached = Reached.nowhere(feet)
         yield from solve(feet, reached, np.ones(count, dtype=bool))
         is_short = any(leg.short(moved).any() for leg in legs)
-        return Helped(moved, reached, [], [reason] if reason and is_short else [])
+        return moved, reached, [], [reason] if reason and is_short else []
     assert feet.hips is not None, "there are some"
     goal = Goal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
     old = original_keys.before(goal, feet.times)
@@ -167,14 +159,12 @@ def move_hips(
             break
         asked |= own.asked.any(axis=(0, 2))
         legs = [leg.cut(gap, found.offsets) for leg, gap in zip(legs, own.asked, strict=True)]
-    best = search.best
-    while not best.seen.all():
+    while not (best := search.best).seen.all():
         yield from part(search.look(best, ~best.seen), 1.0, 1.0)
-        best = search.best
     search.show(best.offsets)
     if search.goals:
         original_keys.keep(goal, old, feet.times, undo)
-    return Helped(along + best.offsets, best.reached, search.goals, [])
+    return along + best.offsets, best.reached, search.goals, []
 
 
 def _hasty(offsets: Floats, legs: Sequence[Leg], smooth: float) -> Bools:
@@ -276,16 +266,15 @@ class _Search:
         self.shown = offsets
 
     def look(self, own: _Try, some: Bools) -> Generator[float, None, None]:
-        """Solve the limbs on some (F,) of the frames and judge the try; yields progress (0 to 1)."""
+        """Solve the limbs on some (F,) of the frames; yields progress (0 to 1).
+
+        Also determine what each leg needs, and how bad the try is.
+        """
         if not some.any():
             return
         self.show(own.offsets)
         yield from solve(self.feet, own.reached, some)
         own.seen |= some
-        self._judge(own)
-
-    def _judge(self, own: _Try) -> None:
-        """Determine what each leg needs, and how bad the try is."""
         misses, flips, world = [0.0], [0.0], self.feet.sampled.world
         shorts = [leg.short(own.offsets) for leg in self.legs]
         # If a leg is short, the hips are as low as they may go.
@@ -346,8 +335,7 @@ FOLLOWS = 0.01
 """A target that stays this close to the end of its limb in FK, in lengths of the limb, was made from the FK motion."""
 
 
-@dataclass(frozen=True)
-class Reached:
+class Reached(NamedTuple):
     """Where C chains end on F frames; NaN on frames not solved yet, and for chains that can't be solved."""
 
     errors: Floats
@@ -368,12 +356,7 @@ class Reached:
 
     def feet(self, feet: Feet) -> list[Foot]:
         """Return the hands and feet, in the space of what they stand on, without contacts."""
-        return [
-            feet.foot(chain)
-            if np.isnan(self.ends[:, c]).all()
-            else feet.shown(chain, self.ends[:, c], self.turned[:, c])
-            for c, chain in enumerate(feet.snap.chains)
-        ]
+        return [feet.shown(chain, self.ends[:, c], self.turned[:, c]) for c, chain in enumerate(feet.snap.chains)]
 
 
 def solve(feet: Feet, reached: Reached, some: Bools) -> Generator[float, None, None]:
@@ -391,8 +374,7 @@ def solve(feet: Feet, reached: Reached, some: Bools) -> Generator[float, None, N
     reached.errors[np.ix_(own, np.array([*chosen], dtype=np.int64))] = solved.errors
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """A chain on F frames before planting."""
 
     poses: Floats
@@ -438,3 +420,176 @@ class _Ends(Solved):
             reached.turned[at, c] = turned
             reached.ends[at, c] = moved(turned, np.broadcast_to(reach, (len(at), 3)))
             reached.bones[c][at] = posed.poses[:, [self._own_rows[bone] for bone in chain.bones]]
+
+
+# ---- the least and smoothest movement of the hips over a clip that lets legs reach where their feet stand
+#
+# On each frame, each contact restricts the hips to a ball of positions, and to a thin shell while the knee should be
+# bent as recorded. Where joint limits keep a leg from its foot, a plane across the direction to the nearest position
+# that works cuts off one side. Within what is left, ADMM looks for the movement with the least sum of squares of its
+# size and its acceleration: it alternates between smoothing the whole clip, by cosine transform, and projecting onto
+# each of these regions. Movements are small beside the radius of a shell, which so is nearly a flat slab. When regions
+# are added to those of an earlier search, it continues from the end of that search.
+
+PASSES = 2000
+"""Maximum number of passes."""
+INSIDE = 2e-5
+"""Balls shrink by this fraction of a leg, and passes stop within half of it, so legs reach their feet."""
+PULL = 40.0
+"""ADMM penalty that draws a movement into the regions, for smoothing over one frame; grows with the frames squared.
+With a smaller one, passes don't suffice for thin shells."""
+BEYOND = 1.8
+"""Over-relaxation: each pass goes this much farther than it would, so fewer are needed."""
+
+
+class Cut(NamedTuple):
+    """What joint limits require of the hips, on some of F frames."""
+
+    frames: Ints
+    """(n,) indices of these frames."""
+    ways: Floats
+    """(n, 3) unit vectors along which the hips have to move."""
+    least: Floats
+    """(n,) the least movement along them."""
+
+
+class Leg(NamedTuple):
+    """A leg on F frames."""
+
+    roots: Floats
+    """(F, 3) positions where it begins."""
+    ends: Floats
+    """(F, 3) wanted positions of its foot."""
+    reach: float
+    """The length it can reach."""
+    held: Bools
+    """(F,) whether the foot has to be there."""
+    stance: Floats
+    """(2, F) the least and the largest distance from root to foot at which the knee is bent as recorded."""
+    cuts: tuple[Cut, ...] = ()
+
+    def cut(self, missed: Floats, offsets: Floats) -> Leg:
+        """Return the leg with a cut added: with the hips moved by `offsets` (F, 3), it needs `missed` (F, 3) more."""
+        size = lengths_of(missed)
+        frames = np.flatnonzero(size > INSIDE * self.reach)
+        ways = missed[frames] / size[frames, None]
+        least = (ways * offsets[frames]).sum(axis=1) + size[frames]
+        return self.eased(frames)._replace(cuts=(*self.cuts, Cut(frames, ways, least)))
+
+    def eased(self, frames: Ints | Bools) -> Leg:
+        """Return the leg with a knee that may bend otherwise than recorded on some frames."""
+        stance = self.stance.copy()
+        stance[:, frames] = [[0.0], [np.inf]]
+        return self._replace(stance=stance)
+
+    def short(self, offsets: Floats) -> Floats:
+        """Return how far (F,) the leg is from reaching its foot with the hips moved; zero where it needn't reach."""
+        return np.asarray(np.where(self.held, np.maximum(self.distances(offsets) - self.reach, 0.0), 0.0))
+
+    def distances(self, offsets: Floats) -> Floats:
+        """Return the distances (F,) from root to foot with the hips moved."""
+        return lengths_of(self.ends - self.roots - offsets)
+
+    def is_content(self, offsets: Floats) -> bool:
+        """Return whether the leg reaches its foot, and its knee is bent as recorded, with the hips moved."""
+        (least, most), distances = self.stance, self.distances(offsets)
+        return not (self.cuts or self.short(offsets).any() or (distances < least).any() or (distances > most).any())
+
+
+class Help(NamedTuple):
+    """A movement of the hips."""
+
+    offsets: Floats
+    """(F, 3) how far the hips move."""
+    search: Floats
+    """(2, R, 3, F) state of the search, for continuing it: the movement in each of R regions, and its scaled dual."""
+
+
+def help_reach(legs: Sequence[Leg], cap: float, smooth: float, before: Help | None) -> Help:
+    """Move the hips so that legs reach.
+
+    Args:
+        legs: the legs, on the same F frames.
+        cap: the largest movement allowed, however short a leg is.
+        smooth: frames over which a movement begins and ends, approximately.
+        before: the result for the same legs with fewer cuts; None if there is none.
+    """
+    count = len(legs[0].held)
+    before = before or Help(np.zeros((count, 3)), np.zeros((2, 0, 3, count)))
+    if all(leg.is_content(before.offsets) for leg in legs):
+        return before
+    size = max(leg.reach for leg in legs)
+    (middles, radii), (ways, least) = _shells(legs, cap, INSIDE * size), _sides(legs, cap, INSIDE * size)
+    first, known = len(radii), before.search.shape[1]
+    near, rest = np.zeros((2, first + len(least), 3, count))
+    near[known:] = before.offsets.T
+    near[:known], rest[:known] = before.search
+    pull = PULL * max(smooth, 1.0) ** 2
+    rate = (2.0 - 2.0 * np.cos(np.pi * np.arange(count) / count)) ** 2 * smooth**4
+    smoothen = _smoothing(pull / (1.0 + rate + pull * len(near)))
+    for _ in range(PASSES):
+        offsets = smoothen((near - rest).sum(axis=0))
+        last = near
+        rest = rest + BEYOND * offsets + (1.0 - BEYOND) * last
+        # Project each movement onto its shell, or onto the side that its cut leaves.
+        away = rest[:first] - middles
+        far = np.maximum(np.sqrt((away * away).sum(axis=1)), 1e-300)
+        missed = np.maximum(least - (ways * rest[first:]).sum(axis=1), 0.0)
+        within = middles + away * (np.clip(far, radii[:, 0], radii[:, 1]) / far)[:, None]
+        near = np.concatenate([within, rest[first:] + missed[:, None] * ways])
+        rest -= near
+        if max(np.abs(near - offsets).max(), np.abs(near - last).max()) < 0.5 * INSIDE * size:
+            break
+    size = np.maximum(np.sqrt((offsets * offsets).sum(axis=0)), 1e-300)
+    return Help((offsets * np.minimum(1.0, cap / size)).T, np.stack([near, rest]))
+
+
+def _shells(legs: Sequence[Leg], cap: float, inside: float) -> tuple[Floats, Floats]:
+    """Return R times where the hips may be: within the cap, or so that a leg reaches with its knee as recorded.
+
+    Returns:
+        Centers (R, 3, F) of shells, and their inner and outer radii (R, 2, F); a ball has an inner radius of zero.
+    """
+    still = np.zeros(len(legs[0].held))
+    middles, radii = [np.zeros((3, len(still)))], [np.stack([still, still + cap])]
+    for leg in (leg for leg in legs if leg.held.any()):
+        ways = leg.ends - leg.roots
+        far = lengths_of(ways)
+        least, most = leg.stance
+        # Extend a shell beyond the cap until the two touch: regions that don't meet would use up all passes.
+        outer = np.maximum(np.minimum(np.where(leg.held, leg.reach - inside, np.inf), most), far - cap)
+        middles.append(ways.T)
+        radii.append(np.stack([np.minimum(np.minimum(least, outer), far + cap), outer]))
+    return np.stack(middles), np.stack(radii)
+
+
+def _sides(legs: Sequence[Leg], cap: float, inside: float) -> tuple[Floats, Floats]:
+    """Return unit vectors (R, 3, F) for R cuts, zero where a cut doesn't apply, and the least movement (R, F) along."""
+    # Keep the order in which cuts were made, so that the state of earlier ones stays at its indices.
+    rounds = zip_longest(*(leg.cuts for leg in legs))
+    cuts = [cut for several in rounds for cut in several if cut is not None and len(cut.frames)]
+    ways, least = np.zeros((len(cuts), 3, len(legs[0].held))), np.zeros((len(cuts), len(legs[0].held)))
+    for i, cut in enumerate(cuts):
+        ways[i][:, cut.frames] = cut.ways.T
+        least[i, cut.frames] = np.minimum(cut.least + inside, cap)
+    return ways, least
+
+
+def _smoothing(shares: Floats) -> Callable[[Floats], Floats]:
+    """Return a function that scales each cosine wave of values (n, F) by its share (F,): forward and inverse transform.
+
+    The cosine transform is a Fourier transform of the same length: of even values forwards, then odd ones backwards.
+    """
+    count = len(shares)
+    order = np.concatenate([np.arange(0, count, 2), np.arange(1, count, 2)[::-1]])
+    back = np.argsort(order)
+    waves = np.arange(count // 2 + 1)
+    twist = np.exp(-0.5j * np.pi * waves / count)
+    own, others = shares[waves], shares[-waves]
+
+    def smoothen(values: Floats) -> Floats:
+        found = np.fft.rfft(values[:, order]) * twist
+        kept = own * found.real + 1j * (others * found.imag)
+        return np.asarray(np.fft.irfft(kept * twist.conj(), count)[:, back])
+
+    return smoothen

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +26,7 @@ SAME = 1e-6
 """Channels that differ by less than this, relative to their size, count as not edited."""
 
 
-@dataclass(frozen=True)
-class _Kept:
+class _Kept(NamedTuple):
     """What is stored about a goal, for F frames."""
 
     times: Floats
@@ -41,7 +40,7 @@ class _Kept:
 
     def some(self, chosen: Bools | Ints) -> _Kept:
         """Return only the chosen frames, in the given order."""
-        return _Kept(*(values[chosen] for values in vars(self).values()))
+        return _Kept._make(values[chosen] for values in self)
 
 
 def before(goal: Goal, times: Floats) -> Row:
@@ -82,12 +81,8 @@ def keep(goal: Goal, rows: Row, times: Floats, undo: ExitStack, *, along: bool =
     """
     old = _read(goal)
     rest = old.some((old.times < times[0] - SAME_FRAME) | (old.times > times[-1] + SAME_FRAME))
-    joined = _Kept(
-        np.concatenate([rest.times, times]),
-        np.concatenate([rest.before, rows]),
-        np.concatenate([rest.planted, goal.keyed(times)]),
-        np.concatenate([rest.along, np.full(len(times), float(along))]),
-    )
+    new = _Kept(times, rows, goal.keyed(times), np.full(len(times), float(along)))
+    joined = _Kept._make(np.concatenate([getattr(own, name) for own in (rest, new)]) for name in _Kept._fields)
     undo.callback(_write, goal, old)
     _write(goal, joined.some(np.argsort(joined.times)))
 
@@ -104,7 +99,7 @@ def _read(goal: Goal) -> _Kept:
 
 
 def _write(goal: Goal, kept: _Kept) -> None:
-    content = {name: values.ravel().tolist() for name, values in vars(kept).items()}
+    content = {name: values.ravel().tolist() for name, values in kept._asdict().items()}
     note(goal.ob.animation_data.action, _key(goal), content if len(kept.times) else None)
 
 

@@ -28,15 +28,13 @@ from ..solve.maths.rotations import matrices, multiply
 from ..solve.maths.runs import runs
 from ..solve.problem import Floats
 from ..targets.movable import channels_of, goals_of, key_goals, target_of
-from ..targets.snap import remarks_on
-from ..targets.snapped import Chain, rows_of
+from ..targets.snap import Chain, remarks_on, rows_of
 from . import ground_object, hips, original_keys
 from .filling import bridged, eased, smoothed
-from .foot_track import Foot, slide_of
 from .ground_object import UP, still
 from .hips import recorded
 from .sampled_feet import Feet, follow, is_of_leg, pivots_of, sample
-from .standing import Ground, plant
+from .standing import Foot, Ground, plant, slide_of
 
 MARGIN = 1.25 * HELD
 """Height of feet above a ground, in lengths of the leg, so that neither rounding nor fewer keys take them below it."""
@@ -109,13 +107,10 @@ class Planted(Report):
         if not self.contacts:
             yield Remark(say("No contacts found, so nothing was planted"))
             return
-        yield say(
-            "{contacts} on {frames}: slide {before} before, {after} now",
-            contacts=count(self.contacts, "Locked 1 contact", "Locked {count} contacts"),
-            frames=count_of_frames(self.frames),
-            before=percent(self.slide_before),
-            after=percent(self.slide),
-        )
+        contacts = count(self.contacts, "Locked 1 contact", "Locked {count} contacts")
+        before, now = percent(self.slide_before), percent(self.slide)
+        slides = "{contacts} on {frames}: slide {before} before, {after} now"
+        yield say(slides, contacts=contacts, frames=count_of_frames(self.frames), before=before, after=now)
         if self.has_ground:
             before, now = percent(self.depth_before), percent(self.depth)
             yield say("Depth in the ground {before} before, {after} now", before=before, after=now)
@@ -125,13 +120,11 @@ class Planted(Report):
             before, now = f"{self.knees_before:.0f}", f"{self.knees:.0f}"
             yield say("Knees turn by up to {now}° a frame, {before}° before", now=now, before=before)
         if self.short_frames:
-            missed = say(
+            missed = (
                 "A limb misses its target by up to {distance} of its length on {frames}: check its limits, or "
-                "raise Hips Limit",
-                distance=percent(self.short),
-                frames=count_of_frames(self.short_frames),
+                "raise Hips Limit"
             )
-            yield Remark(missed)
+            yield Remark(say(missed, distance=percent(self.short), frames=count_of_frames(self.short_frames)))
         yield from map(Remark, self.remarks)
 
 
@@ -157,7 +150,7 @@ def plant_feet(
         touching, carried = _chosen(tips, at, options)
         if not touching:
             raise UserError("No chain has a contact on these frames. Find contacts first")
-        sampling = sample(context, ob, touching, frames, options.support, options.ground, undo)
+        sampling = sample(context, touching, frames, options.support, options.ground, undo)
         feet = yield from part(sampling, 0.0, 0.5)
         goals, chains = feet.snap.goals, feet.snap.chains
         for goal in goals:
@@ -185,35 +178,29 @@ def plant_feet(
 
         may_move, cap = along if options.hips else None, options.cap * feet.longest
         moving = hips.move_hips(feet, planted, wanted, records, may_move, cap, options.smooth, rate, carry, undo)
-        helped = yield from part(moving, 0.7, 0.95)
+        moved_hips, reached, keyed, remarks = yield from part(moving, 0.7, 0.95)
         for goal, keys in zip(goals, old, strict=True):
             original_keys.keep(goal, keys, at, undo)
-        followed = yield from part(follow(feet, helped.moved, blend, undo), 0.98, 1.0)
+        keyed += yield from part(follow(feet, moved_hips, blend, undo), 0.98, 1.0)
         held = set()
         with feet.snap.sampler.alone:
             for i, found in feet.snap.sampler.proof(view_layer, frames):
                 gaps = np.linalg.norm(found.goals[0, : len(goals), :3, 3] - wanted[i], axis=1)
                 held |= {goal.name for g, goal in enumerate(goals) if gaps[g] > NEAR * feet.longest}
-        remarks = helped.remarks + [
+        remarks += [
             say("'{end}' doesn't turn with its target, so only its joint is held. Set Follow Rotation", end=end.name)
             for chain in chains
             if not goals[chain.target].turns and (end := end_of(feet.tip(chain))) is not None
         ]
-        remarks += [
-            say(
-                "Target '{name}' is attached to the hips, so it was not kept out of the ground",
-                name=goals_of(tip)[0].name,
-            )
-            for tip in carried
-            if end_of(tip) is not None
-        ]
+        attached = "Target '{name}' is attached to the hips, so it was not kept out of the ground"
+        remarks += [say(attached, name=goals_of(tip)[0].name) for tip in carried if end_of(tip) is not None]
         remarks += remarks_on(held)
         before.restore()
-        for goal in (*goals, *helped.goals, *followed):
+        for goal in (*goals, *keyed):
             goal.show_keys(scale * scene.frame_current_final)
     lengths = [feet.length(chain) for chain in chains]
-    missed = np.nan_to_num(helped.reached.errors)
-    shown = [_marked(feet, chain, foot) for chain, foot in zip(chains, helped.reached.feet(feet), strict=True)]
+    missed = np.nan_to_num(reached.errors)
+    shown = [_marked(feet, chain, foot) for chain, foot in zip(chains, reached.feet(feet), strict=True)]
     return Planted(
         chains=tuple(chain.tip for chain in chains),
         frames=len(frames),
@@ -223,9 +210,9 @@ def plant_feet(
         slide=_largest(shown, lengths),
         depth_before=_deepest(grounds, source, lengths),
         depth=_deepest(grounds, shown, lengths),
-        hips=float(lengths_of(helped.moved).max()) / max(lengths),
+        hips=float(lengths_of(moved_hips).max()) / max(lengths),
         knees_before=_fastest_knee(feet, [record.poses for record in records]),
-        knees=_fastest_knee(feet, helped.reached.bones),
+        knees=_fastest_knee(feet, reached.bones),
         short=float(missed.max()),
         short_frames=int((missed > NEAR).any(axis=1).sum()),
         remarks=tuple(remarks),
@@ -285,13 +272,9 @@ def _grounds(feet: Feet, options: Options, rate: float) -> Generator[float, None
     surface = yield from feet.look_at(feet.snap.chains)
     if surface is None:
         return []
-    found = []
-    for chain in feet.snap.chains:
-        length = feet.length(chain)
-        pull = PULL[is_of_leg(feet.figure, feet.tip(chain))] * length
-        sudden = SUDDEN * length / rate
-        found.append(Ground(surface, surface.up, options.slope, pull, MARGIN * length, sudden))
-    return found
+    sizes = [(feet.length(chain), PULL[is_of_leg(feet.figure, feet.tip(chain))]) for chain in feet.snap.chains]
+    slope, sudden = options.slope, SUDDEN / rate
+    return [Ground(surface, surface.up, slope, pull * size, MARGIN * size, sudden * size) for size, pull in sizes]
 
 
 def _hands(feet: Feet) -> list[int]:
@@ -336,26 +319,18 @@ def _key(
     feet: Feet, source: Sequence[Foot], planted: Sequence[Foot], undo: ExitStack, only: Sequence[int] = ()
 ) -> Floats:
     """Key the targets of all planted feet, or of chains `only`; return the wanted world positions (F, g, 3) of all."""
-    goals = feet.snap.goals
-    wanted, turns = _placed(feet, source, planted)
-    rows = continuous(rows_of(goals, feet.sampled, wanted, turns), [goal.holder.rotation_mode for goal in goals])
-    some = [feet.snap.chains[i].target for i in only] or list(range(len(goals)))
-    key_goals([goals[g] for g in some], rows[:, some], feet.times, undo)
-    return wanted
-
-
-def _placed(feet: Feet, source: Sequence[Foot], planted: Sequence[Foot]) -> tuple[Floats, dict[int, Floats]]:
-    """Return where (F, g, 3) targets should be and the orientations (F, 3, 3) of targets by index, in world space."""
-    wanted = feet.sampled.goals[:, :, :3, 3].copy()
-    turns = {}
+    goals, support = feet.snap.goals, feet.support[:, :3, :3]
+    wanted, turns = feet.sampled.goals[:, :, :3, 3].copy(), {}
     for chain, old, new in zip(feet.snap.chains, source, planted, strict=True):
-        support = feet.support[:, :3, :3]
         wanted[:, chain.target] = applied(support, new.places) + feet.support[:, :3, 3]
         turn = np.moveaxis(matrices(multiply(new.turns, opposite(old.turns))), -1, 0)
         linear = feet.sampled.goals[:, chain.target, :3, :3]
         own = linear / np.maximum(np.linalg.norm(linear, axis=1, keepdims=True), 1e-300)
         turns[chain.target] = times(times(support, turn), times(np.swapaxes(support, -1, -2), own))
-    return wanted, turns
+    rows = continuous(rows_of(goals, feet.sampled, wanted, turns), [goal.holder.rotation_mode for goal in goals])
+    some = [feet.snap.chains[i].target for i in only] or list(range(len(goals)))
+    key_goals([goals[g] for g in some], rows[:, some], feet.times, undo)
+    return wanted
 
 
 # ---- what planting achieved, measured on the saved keys as Blender plays them
@@ -363,11 +338,9 @@ def _placed(feet: Feet, source: Sequence[Foot], planted: Sequence[Foot]) -> tupl
 
 def as_saved(
     context: Context,
-    ob: Object,
     tips: Sequence[PoseBone],
     frames: Sequence[int],
     planted: Planted,
-    *,
     on: Object | None,
     floor: Floor | None,
 ) -> Generator[float, None, Planted]:
@@ -375,17 +348,16 @@ def as_saved(
 
     Args:
         context: gives the scene and the view layer.
-        ob: the armature object.
-        tips: the tip bones of the planted chains.
+        tips: the tip bones of the planted chains, one or more of one armature.
         frames: the frames on which they were planted.
         planted: the result that planting returned.
         on: what they stand on; None if that doesn't move.
         floor: the ground that they were kept out of.
     """
-    scene, view_layer = context.scene, context.view_layer
+    scene, view_layer, ob = context.scene, context.view_layer, tips[0].id_data
     at = time_scale(scene) * np.array(frames, dtype=np.float64)
     with over_frames(view_layer, ob) as (_undo, before):
-        points, lengths, support = yield from part(_points(view_layer, ob, tips, frames, on), 0.0, 0.8)
+        points, lengths, support = yield from part(_points(view_layer, tips, frames, on), 0.0, 0.8)
         seen = inverse(support)
         slides = [
             slide_of(moved(seen, points[:, t, p]), touching) / lengths[t]
@@ -403,9 +375,10 @@ def as_saved(
 
 
 def _points(
-    view_layer: ViewLayer, ob: Object, tips: Sequence[PoseBone], frames: Sequence[int], on: Object | None
+    view_layer: ViewLayer, tips: Sequence[PoseBone], frames: Sequence[int], on: Object | None
 ) -> Generator[float, None, tuple[Floats, list[float], Floats]]:
     """Return world positions (F, C, 2, 3) of heels and toes, lengths of limbs, and what they stand on (F, 4, 4)."""
+    ob = tips[0].id_data
     figure, names = Figure.of(ob), ob.pose.bones.keys()
     own = np.empty((len(tips), 2, 3))
     ends = []

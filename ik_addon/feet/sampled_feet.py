@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -30,12 +30,11 @@ from ..solve.maths.products import times as product
 from ..solve.maths.rotations import quaternions
 from ..solve.problem import Bools, Floats
 from ..targets.movable import channels_of, key_goals, parents_of, pole_of, target_of
-from ..targets.snap import in_fk
-from ..targets.snapped import Chain, Poles, Sampled, Sampler, Snap, rows_of
+from ..targets.snap import Chain, Poles, Sampled, Sampler, Snap, in_fk, rows_of
 from . import original_keys
 from .filling import eased
-from .foot_track import Foot
 from .ground_object import Ground, read_ground, still
+from .standing import Foot
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,12 @@ class Feet:
         return self._seen(chain, where, bone)
 
     def shown(self, chain: Chain, places: Floats, poses: Floats) -> Foot:
-        """Return the hand or foot of a chain from its end `places` (F, 3) and bone `poses` (F, 4, 4) in pose space."""
+        """Return the hand or foot of a chain from its end `places` (F, 3) and bone `poses` (F, 4, 4) in pose space.
+
+        If there are none, NaN: as `foot`.
+        """
+        if np.isnan(places).all():
+            return self.foot(chain)
         where = product(self.sampled.world, poses)
         where[:, :3, 3] = moved(self.sampled.world, places)
         return self._seen(chain, where, where[:1, :3, :3])
@@ -154,7 +158,6 @@ class Feet:
 
 def sample(
     context: Context,
-    ob: Object,
     tips: Sequence[PoseBone],
     frames: Sequence[int],
     on: Object | None,
@@ -165,8 +168,7 @@ def sample(
 
     Args:
         context: gives the view layer.
-        ob: the armature object.
-        tips: the tip bones of the chains.
+        tips: the tip bones of the chains, one or more of one armature.
         frames: ascending frames.
         on: what the feet stand on; None if that doesn't move.
         ground: what they must not go through, if anything.
@@ -175,7 +177,7 @@ def sample(
     Raises:
         UserError: a chain can't be used.
     """
-    times = time_scale(context.scene) * np.array(frames, dtype=np.float64)
+    ob, times = tips[0].id_data, time_scale(context.scene) * np.array(frames, dtype=np.float64)
     rest = [tip for tip in tips_of(ob) if tip not in tips and _stands(tip, times)]
     whole = Snap.of(context.view_layer, ob, [*tips, *rest], False, Poles.KEEP)
     figure = Figure.of(ob)
@@ -184,11 +186,8 @@ def sample(
     hips = ob.pose.bones.find(figure.names[carrying.pop()]) if len(carrying) == 1 else None
     more = [] if hips is None else [bone for bone in (hips, whole.skeleton.parents[hips]) if bone >= 0]
     extra = [Goal(other) for other in (ground, on) if other is not None]
-    sampler = replace(
-        whole.sampler,
-        bones=np.union1d(whole.sampler.bones, np.array(more, dtype=np.int64)),
-        goals=[*whole.goals, *extra],
-    )
+    bones = np.union1d(whole.sampler.bones, np.array(more, dtype=np.int64))
+    sampler = replace(whole.sampler, bones=bones, goals=[*whole.goals, *extra])
     along = [] if hips is None else _followers(ob, tips, ob.pose.bones[hips])
     carried: list[Goal] = []
     if hips is not None and not rest:  # feet planted earlier need the hips where they are
@@ -200,12 +199,8 @@ def sample(
 
     def feet(chains: slice, standing: Feet | None) -> Feet:
         count = len(whole.chains[: chains.stop])
-        own = replace(
-            found,
-            goals=found.goals[:, :count],
-            spaces=found.spaces[:, :count],
-            parents=np.where(found.parents[:, :count] < count, found.parents[:, :count], -1),
-        )
+        parents = np.where(found.parents[:, :count] < count, found.parents[:, :count], -1)
+        own = replace(found, goals=found.goals[:, :count], spaces=found.spaces[:, :count], parents=parents)
         snap = replace(whole, sampler=sampler, chains=whole.chains[chains], goals=whole.goals[:count])
         below = None if ground is None else (ground, found.goals[:, len(whole.goals)])
         made = Feet(context.view_layer, frames, times, snap, own, support, below, hips, along, standing)
@@ -248,11 +243,10 @@ def _is_free(goal: Goal, carrying: set[Goal]) -> bool:
     is_attached = not carrying.issuperset(parents_of(goal.ob, goal.bone))
     if not goal.is_keyed or is_attached or any(not own.mute for own in goal.holder.constraints):
         return False
-    try:
+    with suppress(UserError):
         keyframes.check(goal.ob, channels_of(goal, goal.row()[None]))
-    except UserError:
-        return False
-    return True
+        return True
+    return False
 
 
 # ---- the points at which the hand or foot of a chain touches, stored in the settings of the chain
@@ -317,7 +311,7 @@ def follow(feet: Feet, moved: Floats, blend: int, undo: ExitStack) -> Generator[
         return []
     places = [replace(goal, turns=False) for goal in goals]
     sampler = Sampler.of(ob, [], places, shown=False)
-    with nullcontext() if sampler.is_solved else registry.paused(ob):
+    with sampler.alone:
         sampled = yield from sampler.sample(feet.view_layer, frames)
     wanted = sampled.goals[:, :, :3, 3].copy()
     for g, (tip, _goal) in enumerate(feet.along):

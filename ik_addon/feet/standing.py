@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,8 +19,8 @@ from ..solve.maths.rotations import about_vectors, between, inverse, multiply, r
 from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats, Ints
 from .filling import bridged, eased, faded, numbered
-from .foot_track import HEEL, TOE, Foot
 
+HEEL, TOE = 0, 1
 LEAN = np.radians(10.0)
 """The largest angle by which a foot turns about its toe to spare the leg."""
 BUMP = np.radians(15.0)
@@ -32,6 +33,56 @@ WAITS = 4
 """Number of waiting times tried at an edge."""
 LAST = 3
 """Final passes that raise the foot as a whole, however steep the ground is where it goes."""
+
+
+@dataclass(frozen=True)
+class Foot:
+    """A foot or hand on F frames, and its contacts."""
+
+    places: Floats
+    """(F, 3) positions of its joint."""
+    turns: Floats
+    """(4, F) orientations as unit quaternions."""
+    pivots: Floats
+    """(2, 3) heel and toe relative to the joint, in the foot's own axes."""
+    contacts: Bools
+    """(2, F) whether heel and toe touch."""
+
+    def points(self, pivot: int) -> Floats:
+        """Return positions (F, 3) of the heel (0) or the toe (1)."""
+        return self.places + self.turned(self.pivots[pivot])
+
+    @property
+    def touches(self) -> Bools:
+        """Whether (F,) heel or toe touches."""
+        return np.asarray(self.contacts.any(axis=0))
+
+    def slide(self) -> float:
+        """Return the largest distance of a point in contact from where it began to touch."""
+        return max(slide_of(self.points(pivot), self.contacts[pivot]) for pivot in (HEEL, TOE))
+
+    def turned(self, vectors: Floats) -> Floats:
+        """Return vectors (3,) or (F, 3) given in the foot's axes, rotated with the foot on each frame."""
+        return np.asarray(rotate(self.turns, np.broadcast_to(vectors, self.places.shape).T).T)
+
+    @cached_property
+    def share(self) -> Floats:
+        """The point (F,) about which the foot rolls, from 0 (heel) to 1 (toe); 1 where both touch."""
+        if not self.touches.any():
+            return np.full(len(self.places), 0.5)
+        return bridged(self.contacts[TOE].astype(np.float64)[:, None], self.touches)[:, 0]
+
+    @property
+    def rolling(self) -> Floats:
+        """The point (F, 3) about which the foot rolls, in its own axes."""
+        return np.asarray(self.pivots[HEEL] + self.share[:, None] * (self.pivots[TOE] - self.pivots[HEEL]))
+
+
+def slide_of(points: Floats, touching: Bools) -> float:
+    """Return the largest distance of a point (F, 3) from where it began to touch, over the frames `touching` (F,)."""
+    gaps = [lengths_of(points[start:end] - points[start]).max() for start, end in runs(touching)]
+    return float(max(gaps, default=0.0))
+
 
 Contact = tuple[int, int]
 """Heel or toe, and the index among its contacts."""
@@ -63,15 +114,10 @@ def _standing(foot: Foot, length: int, ground: Ground | None) -> Foot:
     under = np.zeros(len(foot.places), dtype=bool) if ground is None else ground.under(foot)
     tilted = foot if ground is None else ground.tilt(foot, under, length)
     numbers = [numbered(contacts) for contacts in foot.contacts]
-    flats = [
-        _Flat(
-            start,
-            end,
-            ((HEEL, int(numbers[HEEL][start])), (TOE, int(numbers[TOE][start]))),
-            _mean(tilted.turns[:, start:end]),
-        )
-        for start, end in runs(np.asarray(foot.contacts.all(axis=0)))
-    ]
+    flats = []
+    for start, end in runs(np.asarray(foot.contacts.all(axis=0))):
+        heel, toe = ((pivot, int(numbers[pivot][start])) for pivot in (HEEL, TOE))
+        flats.append(_Flat(start, end, (heel, toe), _mean(tilted.turns[:, start:end])))
     spans = {
         (pivot, run): numbers[pivot] == run for pivot in (HEEL, TOE) for run in range(int(numbers[pivot].max()) + 1)
     }
@@ -165,14 +211,15 @@ def _laid(
     """Return the places (3,) of tied contacts on the ground, and turn the flat spans so that the foot lies on it."""
     frame = {contact: int(np.flatnonzero(spans[contact])[0]) for contact in places}
     first = next(iter(places))
-    lying = {first: ground.put_on(frame[first], places[first])}
+    gap = ground.gap(frame[first], places[first])
+    lying = {first: places[first] + (gap if np.isfinite(gap) else 0.0) * ground.up[frame[first]]}
     for flat in flats:
         arm, level = _toe_from_heel(flat, source), _mean(source.turns[:, flat.start : flat.end])
         sign = 1.0 if flat.contacts[HEEL] in lying else -1.0
         known = lying[flat.contacts[HEEL if sign > 0.0 else TOE]]
         arm, flat.turn = ground.lay(flat.start, known, sign * arm, flat.turn, level)
         _put_other(lying, flat, sign * arm)
-    lift = max(ground.depth(frame[contact], place) for contact, place in lying.items())
+    lift = np.nanmax([0.0, *(ground.gap(frame[contact], place) for contact, place in lying.items())])
     return {contact: place + lift * ground.up[frame[contact]] for contact, place in lying.items()}
 
 
@@ -204,8 +251,7 @@ class Surface(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class Ground:
+class Ground(NamedTuple):
     """The ground of a foot, and how the foot follows it."""
 
     surface: Surface
@@ -224,10 +270,6 @@ class Ground:
         """Return how far heel or toe are below the surface itself at most; zero if never."""
         return max(float(self._depths(foot).max()) - self.margin, 0.0)
 
-    def depth(self, frame: int, point: Floats) -> float:
-        """Return how far a point (3,) has to rise on a frame to lie on the ground; zero if not at all."""
-        return float(np.fmax(self._gap(frame, point), 0.0))
-
     def under(self, foot: Foot) -> Bools:
         """Return whether (F,) the ground is near enough to be what the foot touches."""
         gaps = np.stack([self._look(foot.points(pivot))[0] for pivot in (HEEL, TOE)])
@@ -239,11 +281,6 @@ class Ground:
             if len(own) and own.max() >= min(fall, 0.0) - self.pull:
                 out[start:end], fall = True, float(np.median(own))
         return out
-
-    def put_on(self, frame: int, point: Floats) -> Floats:
-        """Return a point (3,) moved onto the ground, if there is one."""
-        gap = self._gap(frame, point)
-        return np.asarray(point + gap * self.up[frame]) if np.isfinite(gap) else point
 
     def lay(self, frame: int, known: Floats, arm: Floats, turn: Floats, level: Floats) -> tuple[Floats, Floats]:
         """Lay a flat foot on the ground, if it can follow the ground there.
@@ -261,7 +298,7 @@ class Ground:
         size = max(float(np.sqrt((arm * arm).sum())), 1e-300)
         found = arm
         for _ in range(PASSES):
-            gap = self._gap(frame, known + found)
+            gap = self.gap(frame, known + found)
             if not gap >= -size:
                 return arm, turn
             found = found + gap * self.up[frame]
@@ -320,7 +357,7 @@ class Ground:
             around = slice(max(start - 1, 0), end + 1)
             if float(np.abs(np.diff(lift[around])).max(initial=0.0)) <= self.sudden:
                 continue
-            own = foot.part(around)
+            own = Foot(places[around], foot.turns[:, around], foot.pivots, foot.contacts[:, around])
             best, least = own, self._fastest(around, own, own, length)
             for is_end in (False, True):
                 begun = best
@@ -372,7 +409,8 @@ class Ground:
         gaps, normals = self.surface.look(np.arange(len(points)), points)
         return gaps + self.margin, normals
 
-    def _gap(self, frame: int, point: Floats) -> float:
+    def gap(self, frame: int, point: Floats) -> float:
+        """Return how far a point (3,) has to rise on a frame to lie on the ground; negative above it, NaN without."""
         return float(self.surface.look(np.array([frame]), point[None])[0][0]) + self.margin
 
 

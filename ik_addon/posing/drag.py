@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 from bpy.types import Context, Object, PoseBone
 from mathutils import Matrix, Quaternion, Vector
 
-from ..anatomy.body import feet_of, find_members, root_of
+from ..anatomy.body import Region, ends_of, find_members, root_of
 from ..anatomy.chain_ends import end_below
 from ..anatomy.figure import Figure
 from ..anatomy.limbs import limb_of, part_of
@@ -35,8 +35,7 @@ from ..solve.problem import Floats
 from ..targets.autokey import auto_key, left_out, reverting
 from ..targets.edit_range import HERE, EditRange
 from ..targets.movable import parents_of, target_of
-from ..targets.snap import in_fk, snap_here
-from ..targets.snapped import Poles, goals_to_snap
+from ..targets.snap import Poles, goals_to_snap, in_fk, snap_here
 from .over_range import BodyRange, Dragged
 from .pins import FLAGS, image_of, stored_pins
 from .read import Stand
@@ -61,8 +60,7 @@ class Free(Enum):
     """Only the connected bones up from the dragged joint turn, as with Blender's Auto IK."""
 
 
-@dataclass(frozen=True)
-class Ask:
+class Ask(NamedTuple):
     """The bone to drag, and what holds the body."""
 
     bone: str
@@ -81,8 +79,7 @@ def _steered(bone: str) -> UserError:
     return UserError("A constraint or driver moves '{bone}'. Mute it, or drag what the bone follows", bone=bone)
 
 
-@dataclass(frozen=True)
-class Extent:
+class Extent(NamedTuple):
     """The part of an armature that may move."""
 
     root: str
@@ -93,85 +90,6 @@ class Extent:
     """How many bones turn, counted up from the dragged joint; 0: the whole body follows."""
     longest: int
     """The largest such number: up to the root, and including it."""
-
-    @classmethod
-    def of(
-        cls,
-        ob: Object,
-        figure: Figure,
-        grabbed: Sequence[int],
-        *,
-        use_tail: bool,
-        length: int,
-        without_pins: Free | None,
-    ) -> Extent:
-        """Find the part that may move.
-
-        Args:
-            ob: the armature object.
-            figure: its bones.
-            grabbed: the bone that is dragged, then its mirror image if that is dragged too.
-            use_tail: whether their tails are dragged.
-            length: maximum number of bones that turn, counted up; 0: as the other arguments say.
-            without_pins: what holds the body if it has no pins; None: it has pins.
-        """
-        root = root_of(figure, grabbed[0])
-        fixed = set(figure.up(root))
-        # Turning a bone does not move its own head, unless the bone moves freely.
-        rows = [list(figure.up(bone))[0 if use_tail or bone in fixed else 1 :] for bone in grabbed]
-        longest = sum(bone not in fixed for bone in rows[0]) + 1
-        if length == 0 and without_pins is Free.CHAIN:
-            length = _connected(ob, figure, rows[0])
-        if 0 < length < longest:
-            tops = {row[min(length, len(row)) - 1] for row in rows} - fixed
-            turning = frozenset(figure.names[bone] for top in tops for bone in figure.below(top))
-            return cls("", turning, length, longest)
-        if without_pins is Free.ROOT and root != grabbed[0]:
-            return cls("", None, 0, longest)
-        return cls(_movable(ob, figure, root), None, 0, longest)
-
-
-def _connected(ob: Object, figure: Figure, row: Sequence[int]) -> int:
-    """Return how many bones at the start of an upward row are connected to one another."""
-    loose = (count for count, bone in enumerate(row, 1) if not ob.data.bones[figure.names[bone]].use_connect)
-    return next(loose, len(row))
-
-
-def _movable(ob: Object, figure: Figure, root: int) -> str:
-    """Return the first bone from the root up that can move: a connected bone can't move away from its parent."""
-    above = (ob.data.bones[figure.names[bone]] for bone in figure.up(root))
-    return next(bone.name for bone in above if bone.parent is None or not bone.use_connect)
-
-
-@dataclass(frozen=True)
-class Mirror:
-    """How X-Axis Mirror lets a bone follow its mirror image, in armature space."""
-
-    is_relative: bool
-    """Whether the bone's motion mirrors that of its image; if not, its pose does."""
-    of_image: Floats
-    """(3, 3) rest orientation of the image, the bone that the user drags."""
-    rest: Floats
-    """(3, 3) rest orientation of the bone that follows."""
-
-    @classmethod
-    def of(cls, ob: Object, image: str, bone: str) -> Mirror:
-        """Read the mirror of two bones, by their names, from an armature object."""
-        rests = np.array([np.array(ob.data.bones[name].matrix_local)[:3, :3] for name in (image, bone)])
-        of_image, rest = orthonormal(rests)
-        return cls(ob.pose.use_mirror_relative, of_image, rest)
-
-    def place(self, target: Floats, image: Floats, own: Floats) -> Floats:
-        """Return the target (3,) of a joint, given that of its image, and the starts of the image and of the joint."""
-        if self.is_relative:
-            return np.asarray(own + ACROSS * (target - image))
-        return np.asarray(ACROSS * target)
-
-    def orientation(self, target: Floats, image: Floats, own: Floats) -> Floats:
-        """Return the orientation (3, 3) of a bone, from the same three orientations."""
-        if self.is_relative:
-            return times(mirrored_rotation(times_back(target, image)), own)
-        return times(mirrored_rotation(times_back(target, self.of_image)), self.rest)
 
 
 class _Held(NamedTuple):
@@ -184,8 +102,23 @@ class _Held(NamedTuple):
     """(3,) the same; None: it is the head of the bone."""
     limb: int | None
     """The first bone of the limb that it is part of; None: it is part of none."""
-    mirror: Mirror | None
-    """How it follows the joint that the user drags; None: it is that joint."""
+    rests: Floats | None
+    """(2, 3, 3) rest orientations of the bone that the user drags and of this one, its image; None: it is that bone."""
+    is_relative: bool
+    """Whether the image's motion mirrors that of the other; if not, its pose does."""
+
+    def place(self, target: Floats, start: Floats) -> Floats:
+        """Return where (3,) it goes with a target for the joint that the user drags, which was at `start`."""
+        if self.rests is None:
+            return target
+        return np.asarray(self.start + ACROSS * (target - start) if self.is_relative else ACROSS * target)
+
+    def orientation(self, target: Floats, start: Floats, own: Floats) -> Floats:
+        """Return its orientation (3, 3) likewise, given its `own` at the start."""
+        if self.rests is None:
+            return target
+        start, own = (start, own) if self.is_relative else (self.rests[0], self.rests[1])
+        return times(mirrored_rotation(times_back(target, start)), own)
 
 
 class BodyDrag:
@@ -211,7 +144,10 @@ class BodyDrag:
         self._figure = Figure.of(ob, steered)
         image = image_of(ob, ask.bone)
         self._names = [ask.bone, *([image] if image and image not in steered else [])]
-        self._pinned = _pins_of(ob, ask, self._figure)
+        self._pinned = dict(stored_pins(ob) if ask.pins is None else ask.pins)
+        if not self._pinned and ask.without_pins is Free.FEET:
+            feet = ends_of(self._figure, Region.LEG)
+            self._pinned = {self._figure.names[foot]: FLAGS for foot in feet}
         self.extent = self._extent(ask.length)
         above = [bone.name for bone in ob.pose.bones[ask.bone].parent_recursive]
         if self.extent.root in above and not ask.use_tail and steered.keys() >= {*above}:
@@ -224,6 +160,8 @@ class BodyDrag:
         self._placed: tuple[tuple[float, ...], Floats] | None = None
         """The last target without an orientation, and the frames of the body posed for it."""
         self._make_ready()
+        self.size, self.done = self._poser.size, say("Posed the body by '{bone}'", bone=self.bone)
+        """Size of the body, in the armature's unit, and the message that is shown after the drag."""
         self._before: Row = channels.read(ob, np.arange(len(ob.pose.bones)))
         self._rows = self._before
         self._asked: tuple[Vector, Quaternion | None] = (Vector(), None)
@@ -235,16 +173,6 @@ class BodyDrag:
         """The result of the last move."""
         self.moved: list[int] = []
         """Indices of pose bones that turned or moved."""
-
-    @property
-    def size(self) -> float:
-        """Size of the body, in the armature's unit."""
-        return self._poser.size
-
-    @property
-    def done(self) -> str:
-        """The message that is shown after the drag."""
-        return say("Posed the body by '{bone}'", bone=self.bone)
 
     def _why_short(self, posed: PosedBody) -> str:
         """Say by how much the dragged joint fell short of its place, and what held it back.
@@ -283,7 +211,7 @@ class BodyDrag:
         if not np.isfinite(own).all():
             raise UserError("The place for '{bone}' is not a finite number", bone=self.bone)
         start = self._held[0].start
-        targets = [own if held.mirror is None else held.mirror.place(own, start, held.start) for held in self._held]
+        targets = [held.place(own, start) for held in self._held]
         poser, rotations = self._poser, []
         if turn is not None:
             if self._turning is None:
@@ -334,22 +262,22 @@ class BodyDrag:
             with in_fk(context, self.ob, tips_):
                 channels.write(self.ob, own, self._rows[own])
                 context.view_layer.update()
-            remarks += snap_here(context, self.ob, tips_, poles=Poles.USED, keyed=False)
+            remarks += snap_here(context, tips_, poles=Poles.USED, keyed=False)
         if body is not None:
             with ExitStack() as undo:
                 for place in places:
                     undo.callback(Goal.set_row, *place)
                 remarks += body.spread(self._rows, undo)
                 undo.pop_all()
-        moved = {i: self.ob.pose.bones[i] for i in self.moved}
         different = channels.read(self.ob, np.arange(len(self._before))) != self._before
-        fields = {i: [field for field, columns in FIELDS.items() if different[i][columns].any()] for i in moved}
+        fields = {i: [field for field, columns in FIELDS.items() if different[i][columns].any()] for i in self.moved}
+        moved = {i: (self.ob.pose.bones[i], changed) for i, changed in fields.items()}
         controls = [(goal.holder, goal.fields) for goal in goals]
-        for holder, changed in [*controls, *((moved[i], fields[i]) for i in moved)]:
+        for holder, changed in [*controls, *moved.values()]:
             auto_key(context, holder, changed)
-        remarks += left_out(context, [holder for holder, _changed in controls])
+        remarks += left_out(context, [goal.holder for goal in goals])
         # The bones of chains revert together with the targets, which are what a user keys.
-        return remarks + reverting(context, [*controls, *((moved[i], fields[i]) for i in moved if i not in posed)])
+        return remarks + reverting(context, [*controls, *(own for i, own in moved.items() if i not in posed)])
 
     def cancel(self, context: Context) -> None:
         """Restore everything exactly."""
@@ -366,17 +294,36 @@ class BodyDrag:
         return Dragged(self.ob, self._before, self.stand, self._body, moved, pins, self.size, solved)
 
     def _extent(self, length: int) -> Extent:
-        grabbed = [self._figure.names.index(name) for name in self._names]
-        free = None if self._pinned else self._ask.without_pins
-        return Extent.of(self.ob, self._figure, grabbed, use_tail=self._ask.use_tail, length=length, without_pins=free)
+        """Return what may move if at most `length` bones turn, counted up; 0: as `without_pins` says."""
+        figure, bones, free = self._figure, self.ob.data.bones, None if self._pinned else self._ask.without_pins
+        grabbed = [figure.names.index(name) for name in self._names]
+        root = root_of(figure, grabbed[0])
+        fixed = set(figure.up(root))
+        # Turning a bone does not move its own head, unless the bone moves freely.
+        rows = [list(figure.up(bone))[0 if self._ask.use_tail or bone in fixed else 1 :] for bone in grabbed]
+        longest = sum(bone not in fixed for bone in rows[0]) + 1
+        if length == 0 and free is Free.CHAIN:
+            loose = (count for count, bone in enumerate(rows[0], 1) if not bones[figure.names[bone]].use_connect)
+            length = next(loose, len(rows[0]))
+        if 0 < length < longest:
+            tops = {row[min(length, len(row)) - 1] for row in rows} - fixed
+            turning = frozenset(figure.names[bone] for top in tops for bone in figure.below(top))
+            return Extent("", turning, length, longest)
+        if free is Free.ROOT and root != grabbed[0]:
+            return Extent("", None, 0, longest)
+        # A connected bone can't move away from its parent.
+        above = (bones[figure.names[bone]] for bone in figure.up(root))
+        movable = next(bone.name for bone in above if bone.parent is None or not bone.use_connect)
+        return Extent(movable, None, 0, longest)
 
     def _hold(self, name: str) -> _Held:
-        stand, bone = self.stand, self.stand.index[name]
+        stand, bone, bones = self.stand, self.stand.index[name], self.ob.data.bones
         point = stand.tail(bone) if self._ask.use_tail else None
-        mirror = None if name == self.bone else Mirror.of(self.ob, self.bone, name)
+        rests = orthonormal(np.array([np.array(bones[own].matrix_local)[:3, :3] for own in (self.bone, name)]))
         limb = limb_of(self._figure, self._figure.names.index(name))
         first = stand.index[self._figure.names[limb[0]]] if limb else None
-        return _Held(bone, stand.pose[bone, :3, 3] if point is None else point, point, first, mirror)
+        start = stand.pose[bone, :3, 3] if point is None else point
+        return _Held(bone, start, point, first, None if name == self.bone else rests, self.ob.pose.use_mirror_relative)
 
     def _grabs(self, rotation: Floats | None = None) -> list[Grab]:
         return [Grab(held.bone, np.zeros(3), held.point, rotation, held.limb) for held in self._held]
@@ -388,11 +335,7 @@ class BodyDrag:
             self._placed = place, self._poser.pose(targets).frames
         frames = self._placed[1]
         image = frames[self._held[0].bone]
-        own = times(turn, image)
-        return [
-            own if held.mirror is None else held.mirror.orientation(own, image, frames[held.bone])
-            for held in self._held
-        ]
+        return [held.orientation(times(turn, image), image, frames[held.bone]) for held in self._held]
 
     def _make_ready(self) -> None:
         """Prepare posers for what may move of the body; dragged joints that can't move are dropped."""
@@ -408,46 +351,39 @@ class BodyDrag:
         self._turning = self._placed = None
 
     def _all_pins(self, grabbed: Collection[int]) -> list[Pin]:
-        """Return all pins, except for the place of what is dragged, and the ends of live chains, see `_end_pins`.
+        """Return all pins, and the ends of live chains, which targets hold, except for chains with a grabbed bone.
 
-        The toes of a dragged foot or paw go with it.
+        What is dragged keeps no place, and the toes of a dragged foot or paw go with it. An end whose target goes along
+        with the body does so too. Of the others feet hold, and hands let go where they would keep the dragged joint
+        from its place.
         """
-        return [*self.stand.pins(self._pinned, self._loose), *self._end_pins(grabbed)]
-
-    @property
-    def _loose(self) -> set[int]:
-        """The bones whose pins keep no place: what is dragged, and the toes of a dragged foot."""
-        figure = self._figure
-        feet = [bone for bone in map(figure.names.index, self._names) if part_of(figure, bone) in EXTREMITIES]
-        toes = {self.stand.index[figure.names[toe]] for foot in feet for toe in figure.below(foot)}
-        return {held.bone for held in self._held} | toes
-
-    def _end_pins(self, grabbed: Collection[int]) -> list[Pin]:
-        """Return pins for the ends of chains, which targets hold, except for chains with a grabbed bone.
-
-        An end whose target goes along with the body does so too. Of the others feet hold, and hands let go
-        where they would keep the dragged joint from its place.
-        """
-        stand, ob, found = self.stand, self.ob, []
-        body = {Goal(ob, name) for name, bone in stand.index.items() if bone in movable_bones(self._body)}
-        feet = {self._figure.names[foot] for foot in feet_of(self._figure)}
+        stand, ob, figure, index = self.stand, self.ob, self._figure, self.stand.index
+        ends = [bone for bone in map(figure.names.index, self._names) if part_of(figure, bone) in EXTREMITIES]
+        loose = {index[figure.names[toe]] for foot in ends for toe in figure.below(foot)}
+        loose |= {held.bone for held in self._held}
+        pinned = ((index[name], flags) for name, flags in self._pinned.items())
+        pins = [Pin(bone, "LOCATION" in own and bone not in loose, "ROTATION" in own) for bone, own in pinned]
+        found = [pin for pin in pins if pin.location or pin.rotation]
+        body = {Goal(ob, name) for name, bone in index.items() if bone in movable_bones(self._body)}
+        feet = {figure.names[foot] for foot in ends_of(figure, Region.LEG)}
         for tip in _solved_chains(ob):
             own, end, goal = posed_bones(tip), end_of(tip), target_of(tip)
             whole = [*own, *([] if end is None else [end])]
-            if not {stand.index[bone.name] for bone in whole}.isdisjoint(grabbed):
-                continue
-            if goal is not None and not body.isdisjoint(parents_of(goal.ob, goal.bone)):
+            is_carried = goal is not None and not body.isdisjoint(parents_of(goal.ob, goal.bone))
+            if is_carried or not {index[bone.name] for bone in whole}.isdisjoint(grabbed):
                 continue
             strength = HOLDING if feet.isdisjoint(bone.name for bone in whole) else np.inf
-            last = stand.index[tip.name]
+            last = index[tip.name]
             place = stand.pose[last] @ np.array(reach_of(tip).to_4d())
             found.append(Pin(last, rotation=chain_of(tip).use_rotation, strength=strength, point=place[:3]))
             if turning_end(tip) is not None:
-                found.append(Pin(stand.index[own[-1].name], location=False, strength=strength))
+                found.append(Pin(index[own[-1].name], location=False, strength=strength))
         return found
 
     def _write(self, context: Context, posed: PosedBody, poser: Poser) -> None:
-        stand, ob, bones, pose = self.stand, self.ob, poser.tree.bones, self.stand.posed(posed)
+        stand, ob, bones, pose = self.stand, self.ob, poser.tree.bones, self.stand.pose.copy()
+        pose[:, :3, :3] = times(times_back(posed.frames, stand.body.frames), pose[:, :3, :3])
+        pose[:, :3, 3] = posed.heads
         last, self.moved = self.moved, stand.order[bones].tolist()
         written = np.array(sorted({*last, *self.moved}), dtype=np.int64)
 
@@ -463,15 +399,6 @@ class BodyDrag:
                 others = np.delete(np.arange(len(pose)), bones)
                 pose[others] = channels.read_pose(ob, stand.order[others])
                 write()
-
-
-def _pins_of(ob: Object, ask: Ask, figure: Figure) -> dict[str, frozenset[str]]:
-    """Return pins by bone name: those of `ask`, or else those stored, or else what `without_pins` says."""
-    pins = stored_pins(ob) if ask.pins is None else ask.pins
-    found = dict(pins)
-    if not found and ask.without_pins is Free.FEET:
-        found = {figure.names[foot]: FLAGS for foot in feet_of(figure)}
-    return found
 
 
 def _solved_chains(ob: Object) -> list[PoseBone]:

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from bpy.types import Context, Object, PoseBone
@@ -23,7 +24,7 @@ from ..solve.maths.rotations import dot, quaternions, unit
 from ..solve.problem import Floats, Ints
 from ..targets.edit_range import EditRange
 from ..targets.places import turned_about
-from ..targets.snapped import Poles, Sampler, Snap, rows_of
+from ..targets.snap import Poles, Sampler, Snap, rows_of
 from .read import Stand
 
 SLIPS = 1e-3
@@ -33,8 +34,7 @@ SHOWS = np.sin(np.radians(1.2))
 """The sine of the angle by which FK has to bend a limb to decide its plane in live solving, see `solve.free.axes`."""
 
 
-@dataclass(frozen=True)
-class Dragged:
+class Dragged(NamedTuple):
     """What a drag moved."""
 
     ob: Object

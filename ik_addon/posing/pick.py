@@ -77,11 +77,10 @@ def picked(context: Context, place: Vector) -> Picked | None:
 def target_bones(obs: Iterable[Object]) -> dict[PoseBone, PoseBone]:
     """Return the target bones of the chains of some armatures, with the tip of each chain."""
     found = {}
-    for ob in obs:
-        for tip in tips(ob):
-            target, name = goal_of(chain_of(tip), "target")
-            if name and target is not None and target.type == "ARMATURE" and name in target.pose.bones:
-                found[target.pose.bones[name]] = tip
+    for tip in (tip for ob in obs for tip in tips(ob)):
+        target, name = goal_of(chain_of(tip), "target")
+        if name and target is not None and target.type == "ARMATURE" and name in target.pose.bones:
+            found[target.pose.bones[name]] = tip
     return found
 
 

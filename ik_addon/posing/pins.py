@@ -5,14 +5,14 @@ from collections.abc import Iterable
 import bpy
 from bpy.types import Object
 
-from ..anatomy.body import feet_of, hands_of
+from ..anatomy.body import Region, ends_of
 from ..anatomy.figure import Figure
 from ..core.constraints import steered_bones
 from ..core.settings import chain_of, has_settings
 
 FLAGS = frozenset(("LOCATION", "ROTATION"))
-EXTREMITIES = {"FEET": feet_of, "HANDS": hands_of}
-"""Finds the ends of limbs that can be pinned together."""
+EXTREMITIES = {"FEET": Region.LEG, "HANDS": Region.ARM}
+"""The limbs whose ends can be pinned together."""
 
 
 def stored_pins(ob: Object) -> dict[str, frozenset[str]]:
@@ -25,10 +25,8 @@ def stored_pins(ob: Object) -> dict[str, frozenset[str]]:
 
 def set_pins(ob: Object, names: Iterable[str], flags: Iterable[str]) -> None:
     """Pin bones, and with X-Axis Mirror those on the other side too; no flags: unpin them."""
-    for name in names:
-        for bone in (name, image_of(ob, name)):
-            if bone:
-                chain_of(ob.pose.bones[bone]).pin = set(flags)
+    for bone in filter(None, (own for name in names for own in (name, image_of(ob, name)))):
+        chain_of(ob.pose.bones[bone]).pin = set(flags)
 
 
 def image_of(ob: Object, name: str) -> str:
@@ -40,4 +38,4 @@ def image_of(ob: Object, name: str) -> str:
 def extremities(ob: Object, which: str) -> list[str]:
     """Return the `EXTREMITIES` of a figure, by name."""
     figure = Figure.of(ob, steered_bones(ob))
-    return [figure.names[bone] for bone in EXTREMITIES[which](figure)]
+    return [figure.names[bone] for bone in ends_of(figure, EXTREMITIES[which])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,8 +23,8 @@ from ..core.settings import chain_of
 from ..core.skeleton import Skeleton, inverse, orthonormal
 from ..core.translation.sentences import UserError
 from ..rig.plan.limits import is_free, ranges_of, stiffness_of
-from ..solve import Body, Pin, PosedBody
-from ..solve.maths.products import back_times, determinants, times, times_back
+from ..solve import Body
+from ..solve.maths.products import back_times, determinants, times
 from ..solve.problem import Floats, Ints
 
 HARDENING = 0.5
@@ -97,19 +97,6 @@ class Stand:
     def tail(self, bone: int) -> Floats:
         """Return the tail (3,) of a bone."""
         return np.asarray(self.pose[bone, :3, 3] + self.pose[bone, :3, 1] * self.skeleton.lengths[self.order[bone]])
-
-    def pins(self, pins: Mapping[str, frozenset[str]], grabbed: Collection[int]) -> list[Pin]:
-        """Return pins, given by bone name, without the location of `grabbed` bones."""
-        found = [(self.index[name], own) for name, own in pins.items()]
-        held = [Pin(bone, "LOCATION" in own and bone not in grabbed, "ROTATION" in own) for bone, own in found]
-        return [pin for pin in held if pin.location or pin.rotation]
-
-    def posed(self, posed: PosedBody) -> Floats:
-        """Return the pose matrices (n, 4, 4) of a posed body."""
-        pose = self.pose.copy()
-        pose[:, :3, :3] = times(times_back(posed.frames, self.body.frames), pose[:, :3, :3])
-        pose[:, :3, 3] = posed.heads
-        return pose
 
     def rows(self, ob: Object, rows: Row, pose: Floats, bones: Ints, root: int | None) -> Row:
         """Return the channels of all m pose bones after posing some of them.
@@ -198,17 +185,14 @@ def folds_of(figure: Figure) -> dict[int, Fold]:
     found = {}
     for limb in find_members(figure):
         row = list(limb.row)
+        side, points = side_of_row(figure, row), joints_of(figure, row)
+        line, segments = points[-1] - points[0], np.diff(points, axis=0)
+        across = np.zeros(3) if side is None else np.cross(side, line)
         if limb.region not in LIMBS:
-            side = side_of_row(figure, row)
             if side is not None:
-                points = joints_of(figure, row)
-                line = points[-1] - points[0]
-                found.update(dict.fromkeys(row, Fold(_axes(np.cross(side, line), line), twists=True, hardens=True)))
+                found.update(dict.fromkeys(row, Fold(_axes(across, line), twists=True, hardens=True)))
             continue
-        points = joints_of(figure, row)
-        segments = np.diff(points, axis=0)
-        side, lower = side_of_row(figure, row), elbow(figure, row)
-        across = np.zeros(3) if side is None else np.cross(side, points[-1] - points[0])
+        lower = elbow(figure, row)
         for bone, before, after in zip(row[1:], segments, segments[1:], strict=False):
             axis = np.cross(before, after)
             if np.linalg.norm(axis) <= BENT * np.linalg.norm(before) * np.linalg.norm(after):

@@ -4,9 +4,9 @@ Blender's `anim_utils.AutoKeying` (since 5.0) keys whole transforms and ignores 
 version uses this module.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
-from bpy.types import Context, FCurve, KeyingSet, KeyingSetPath
+from bpy.types import Context, FCurve, KeyingSet
 
 from ..core.channels import FIELDS
 from ..core.goals import Holder, curves_on, group_of, keyed_indices, named
@@ -41,9 +41,8 @@ def auto_key(context: Context, holder: Holder, fields: Collection[str]) -> None:
 def left_out(context: Context, holders: Iterable[Holder]) -> list[str]:
     """Return that the preferences keep auto keying from keying one of these for the first time; empty if they don't."""
     settings, edit = context.scene.tool_settings, context.preferences.edit
-    if not settings.use_keyframe_insert_auto or not edit.use_keyframe_insert_available:
-        return []
-    if settings.use_keyframe_insert_keyingset and context.scene.keying_sets_all.active is not None:
+    by_set = settings.use_keyframe_insert_keyingset and context.scene.keying_sets_all.active is not None
+    if by_set or not (settings.use_keyframe_insert_auto and edit.use_keyframe_insert_available):
         return []
     bare = [holder.name for holder in holders if not any(keyed_indices(holder, field) for field in FIELDS)]
     text = "No key for {names}: Only Insert Available is on in the preferences. Press Key Controls"
@@ -55,21 +54,16 @@ def reverting(context: Context, written: Iterable[tuple[Holder, Collection[str]]
 
     One sentence tells of all of them: a body has dozens of bones.
     """
-    names = [holder.name for holder, fields in written if goes_back(context, holder, fields)]
+    frame = context.scene.frame_current_final
+    names = [
+        holder.name
+        for holder, fields in written
+        if any(differs(getattr(holder, field)[i], c, frame) for field in fields for i, c in curves_on(holder, field))
+    ]
     if len(names) < 2:
         text = "'{bone}' is animated and reverts on the next frame change. Key it"
         return [say(text, bone=name) for name in names]
     return [say("{names} are animated and revert on the next frame change. Key them", names=named(names))]
-
-
-def goes_back(context: Context, holder: Holder, fields: Collection[str]) -> bool:
-    """Whether a channel that was set returns to its keyed value when the current frame is evaluated again."""
-    frame = context.scene.frame_current_final
-    return any(
-        differs(getattr(holder, field)[index], curve, frame)
-        for field in fields
-        for index, curve in curves_on(holder, field)
-    )
 
 
 def differs(value: float, curve: FCurve, time: float) -> bool:
@@ -97,7 +91,14 @@ def _key_set(context: Context, keying: KeyingSet, holder: Holder) -> None:
     if keying.use_insertkey_override_needed:
         needed = keying.use_insertkey_needed
     options = _options(context, visual=visual, needed=needed)
-    for path in _paths(context, keying, holder):
+    if keying.type_info is not None:
+        # `refresh` would use the selection, and the target may not be selected.
+        keying.paths.clear()
+        try:
+            keying.type_info.generate(context, keying, holder)
+        except (AttributeError, TypeError):
+            return  # the set does not apply to this holder, such as a whole-character set to an empty
+    for path in [path for path in keying.paths if path.id is not None]:
         groups = {"NAMED": path.group, "KEYINGSET": keying.bl_label}
         path.id.keyframe_insert(
             path.data_path,
@@ -106,16 +107,3 @@ def _key_set(context: Context, keying: KeyingSet, holder: Holder) -> None:
             options=options,
             keytype=settings.keyframe_type,
         )
-
-
-def _paths(context: Context, keying: KeyingSet, holder: Holder) -> Iterator[KeyingSetPath]:
-    if keying.type_info is not None:
-        # `refresh` would use the selection, and the target may not be selected.
-        keying.paths.clear()
-        try:
-            keying.type_info.generate(context, keying, holder)
-        except (AttributeError, TypeError):
-            return  # the set does not apply to this holder, such as a whole-character set to an empty
-    for path in keying.paths:
-        if path.id is not None:
-            yield path

@@ -8,6 +8,7 @@ keys turn a move into get the property too, or they would transform bones when r
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Protocol
 
 import bpy
@@ -138,15 +139,12 @@ class CursorDrag:
         if now.to_3x3() != self._start.to_3x3():
             turn = now.to_quaternion() @ self._start.to_quaternion().inverted()
         # R moves the cursor back to the start and turns it there.
-        if not (self.drag.turns_in_place and self._is_turning()):
+        running = self._window.modal_operators if self.drag.turns_in_place else ()
+        if not any(operator.bl_idname in MACROS and not is_move(operator) for operator in running):
             self.offset = now.translation - self._start.translation
         with registry.hurried():
             self.drag.move(context, self.offset, turn)
         self._unsettled_since = time.monotonic()
-
-    def _is_turning(self) -> bool:
-        running = self._window.modal_operators
-        return any(operator.bl_idname in MACROS and not is_move(operator) for operator in running)
 
     def _settle(self, context: Context) -> None:
         if self._unsettled_since is not None:
@@ -186,11 +184,9 @@ class CursorDrag:
 def forget() -> None:
     """Stop following the cursor, and leave everything where it is."""
     global current
-    followers = bpy.app.handlers.depsgraph_update_post
-    # Blender removes the handler itself when another file is opened.
-    if current is not None and current.on_update in followers:
-        followers.remove(current.on_update)
     if current is not None:
+        with suppress(ValueError):  # Blender removes the handler itself when another file is opened
+            bpy.app.handlers.depsgraph_update_post.remove(current.on_update)
         interruption.end(current.interrupt)
     current = None
 

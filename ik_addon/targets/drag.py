@@ -55,7 +55,8 @@ class Drag:
         self.handle = Handle(Goal(goal, bone, turns))
         self.goal, self.world = self.handle.goal, self.handle.world
         self._mirrored = _Mirrored.of(tip, role, self.handle, turns=turns)
-        self._tips = [self.tip] if self._mirrored is None else [self.tip, self._mirrored.tip]
+        self._tips = [self.tip, *(own.tip for own in self._mirrored)]
+        self._handles = [self.handle, *(own.handle for own in self._mirrored)]
         self._before, self._reports = PoseSnapshot(self.ob), {tip: reports.get(self.ob, tip) for tip in self._tips}
 
     def move(self, context: Context, offset: Vector, turn: Quaternion | None = None) -> reports.Report | None:
@@ -64,8 +65,8 @@ class Drag:
         Within `registry.hurried`, a large body may return its first attempt; call `settle` afterwards.
         """
         self.handle.move(offset, turn)
-        if self._mirrored is not None:
-            self._mirrored.move(offset, turn)
+        for own in self._mirrored:
+            own.move(offset, turn)
         self._solve(context)
         return reports.get(self.ob, self.tip)
 
@@ -80,10 +81,6 @@ class Drag:
         if not object_of(self.ob).live:
             solving.solve_now(self.ob, context.evaluated_depsgraph_get(), self._tips)
             context.view_layer.update()
-
-    @property
-    def _handles(self) -> list[Handle]:
-        return [self.handle] if self._mirrored is None else [self.handle, self._mirrored.handle]
 
     @property
     def done(self) -> str:
@@ -138,19 +135,18 @@ class _Mirrored:
     """Whether the motion is mirrored; if not, the place is."""
 
     @classmethod
-    def of(cls, tip: PoseBone, role: str, image: Handle, *, turns: bool) -> _Mirrored | None:
-        """Take hold of it; None if X-Axis Mirror is off, or if there is none that can be moved."""
+    def of(cls, tip: PoseBone, role: str, image: Handle, *, turns: bool) -> list[_Mirrored]:
+        """Take hold of it; empty if X-Axis Mirror is off, or if there is none that can be moved."""
         ob = tip.id_data
         other = ob.pose.bones.get(bpy.utils.flip_name(tip.name)) if ob.pose.use_mirror_x and ob.mode == "POSE" else None
         if other is None or other == tip or not is_tip(other) or not chain_of(other).enabled:
-            return None
+            return []
         goal, bone = goal_of(chain_of(other), role)
-        if goal is None or (goal, bone) == goal_of(chain_of(tip), role):
-            return None
         with suppress(UserError):
-            handle = Handle(Goal(goal, bone, turns))
-            return cls(other.name, handle, image, ob.matrix_world.copy(), turns or ob.pose.use_mirror_relative)
-        return None
+            if goal is not None and (goal, bone) != goal_of(chain_of(tip), role):
+                handle = Handle(Goal(goal, bone, turns))
+                return [cls(other.name, handle, image, ob.matrix_world.copy(), turns or ob.pose.use_mirror_relative)]
+        return []
 
     def move(self, offset: Vector, turn: Quaternion | None) -> None:
         """Follow a move of the image, as in `Handle.move`."""
@@ -190,10 +186,12 @@ class Handle:
         self._turned = turned(getattr(self.owner, self.rotation_field), self.owner.rotation_mode)
         self.world = goal.ob.matrix_world.copy()
         """World matrix of the goal at the start."""
-        linear = _linear_of_object(goal.ob)
+        linear = Matrix.Identity(3)  # from the channel of the location to the position in world space
         if goal.is_bone:
             self.world = goal.ob.matrix_world @ self.owner.matrix
             linear = goal.ob.matrix_world.to_3x3() @ _linear_of_bone(self.owner)
+        elif goal.ob.parent is not None or goal.ob.constraints:
+            linear = (self.world @ goal.ob.matrix_basis.inverted_safe()).to_3x3()
         if abs(linear.determinant()) < 1e-30:
             raise UserError(
                 "'{goal}' is attached to something that is scaled to zero. Reset its scale", goal=goal.ob.name
@@ -228,13 +226,6 @@ class Handle:
     def put_back(self) -> None:
         """Restore the channels exactly as they were at the start."""
         self._whole.set_row(self._start)
-
-
-def _linear_of_object(ob: Object) -> Matrix:
-    """Return the linear part (3, 3) of the map from an object's location to its world position."""
-    if ob.parent is None and not ob.constraints:
-        return Matrix.Identity(3)
-    return (ob.matrix_world @ ob.matrix_basis.inverted_safe()).to_3x3()
 
 
 def _linear_of_bone(bone: PoseBone) -> Matrix:

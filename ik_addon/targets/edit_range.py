@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from bpy.types import Scene
@@ -25,8 +25,7 @@ from ..solve.problem import Floats
 from .movable import channels_of
 
 
-@dataclass(frozen=True)
-class EditRange:
+class EditRange(NamedTuple):
     """How far an edit reaches."""
 
     frames: int = 0

@@ -24,18 +24,20 @@ import random
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import bpy
 import numpy as np
 from bpy.app.handlers import persistent
-from bpy.types import Depsgraph, Object, Scene
+from bpy.types import Depsgraph, FCurve, Object, Scene
 
 from ..core import channels, compat, fk_keys, fk_store
 from ..core.channels import Row
 from ..core.falloff import falloff_setting, range_setting
-from ..core.goals import Goal
-from ..core.settings import chain_of, object_of
+from ..core.goals import Goal, curves_on, insert_key
+from ..core.key_curve import SAME_FRAME, Keys, read_keys, write_keys
+from ..core.settings import chain_of, object_of, overlay_of
+from ..core.skeleton import inverse, moved
 from ..core.translation.sentences import UserError, say
 from ..core.untyped import Struct
 from ..live import handlers, reports
@@ -47,9 +49,13 @@ from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Reference
 from ..rig.read.sample import sample
 from ..rig.write.waves import pose
-from ..solve.problem import Ints
+from ..solve.maths.products import applied
+from ..solve.problem import Floats, Ints
+from .autokey import auto_key
 from .edit_range import EditRange, Spread
-from .follow import Control, Follower, Meaning
+from .movable import locked
+from .places import bend_turn, on_one_side, turned_about
+from .snap import Poles, Sampled, Snap, rows_of
 
 TRANSFORMS = "TRANSFORM_OT_"
 """Blender's operators that transform bones begin with this."""
@@ -59,6 +65,185 @@ ADJUSTABLE = {"edit_range": range_setting, "edit_falloff": falloff_setting}
 """Settings that Blender's operators get after edits that reach over a range."""
 REMEMBERED = 64
 """Maximum number of edits that undo and redo may come back to."""
+
+
+# ---- what follows
+
+
+class Meaning(NamedTuple):
+    """What an edit means for one chain."""
+
+    tip: str
+    rows: frozenset[int]
+    """The edited bones that don't become FK, as rows of the live bones."""
+    target: bool
+    """Whether the target follows."""
+    pole: bool
+    """Whether the pole follows."""
+
+
+class Follower:
+    """The goals of one chain that follow an edit."""
+
+    def __init__(self, depsgraph: Depsgraph, ob: Object, meaning: Meaning, *, matches: bool) -> None:
+        """Prepare to follow.
+
+        Args:
+            depsgraph: of the view layer with the armature and its goals.
+            ob: the armature object.
+            meaning: what follows.
+            matches: whether a pole is placed to match the pose; else it turns about the limb with the edited bone.
+
+        Raises:
+            UserError: the goals can't be moved.
+        """
+        self.tip, self.rows = meaning.tip, meaning.rows
+        self._target, self._pole, self._matches = meaning.target, meaning.pole, matches
+        poles = Poles.MATCH if meaning.pole else Poles.KEEP
+        self._snap = Snap.of(depsgraph.view_layer, ob, [ob.pose.bones[meaning.tip]], True, poles)
+        if not matches:  # a hand puts the target itself somewhere
+            self._snap = replace(self._snap, chains=[replace(own, is_soft=False) for own in self._snap.chains])
+        for goal in self.goals:
+            if all(goal.holder.lock_location) and (not goal.turns or any(goal.holder.lock_rotation)):
+                raise UserError(
+                    "The location of '{owner}' is locked. Unlock it in its Transform panel", owner=goal.holder.name
+                )
+        self._wanted: Floats | None = None
+        """(1, g, 3) where the goals were moved to, in world space."""
+        self._start: tuple[Floats, Floats] | None = None
+        """The joints (1, 3, 3) of the limb in armature space, and the pole (1, 3) in world space, before the edit."""
+
+    @property
+    def lacks_start(self) -> bool:
+        """Whether `begin` needs to see the pose before the edit."""
+        return self._pole and not self._matches and self._start is None
+
+    @property
+    def goals(self) -> list[Goal]:
+        """The goals that follow."""
+        return [goal for goal, follows in zip(self._snap.goals, (self._target, self._pole), strict=False) if follows]
+
+    def begin(self, depsgraph: Depsgraph) -> None:
+        """Note the pose before the edit, if needed; the depsgraph shows it."""
+        if self.lacks_start:
+            sampled = self._snap.sampler.here(depsgraph)
+            self._start = self._joints(sampled), sampled.goals[:, 1, :3, 3].copy()
+
+    def _joints(self, sampled: Sampled) -> Floats:
+        """Return hip, knee and ankle, or shoulder, elbow and wrist, (1, 3, 3) in armature space."""
+        return self._snap.knee(sampled, self._snap.chains[0]).joints[:, :3]
+
+    def follow(self, depsgraph: Depsgraph) -> None:
+        """Move the goals to match the pose that a depsgraph shows, and key them if auto keying is on."""
+        sampled = self._snap.sampler.here(depsgraph)
+        rows, wanted = self._snap.rows(sampled, self._snap.distances(sampled))
+        if self._start is not None:
+            before, pole = self._start
+            inner = applied(inverse(sampled.world)[:, :3], np.append(pole, [[1.0]], axis=1))
+            inner = turned_about(before, inner, bend_turn(before, self._joints(sampled)))
+            wanted[:, 1] = applied(sampled.world[:, :3], np.append(inner, [[1.0]], axis=1))
+            rows = rows_of(self._snap.goals, sampled, wanted, {})
+        elif self._pole:  # a pasted pose that bends to where the pole is leaves it there
+            to_object, now = inverse(sampled.world), sampled.goals[:, 1, :3, 3]
+            if on_one_side(self._joints(sampled), moved(to_object, wanted[:, 1]), moved(to_object, now)).all():
+                wanted[:, 1], rows[0, 1] = now, self._snap.goals[1].row()
+        self._wanted = wanted
+        row_of = dict(zip(self._snap.goals, rows[0], strict=True))
+        for goal in self.goals:
+            goal.set_row(locked(goal, goal.row(), row_of[goal]))
+            auto_key(bpy.context, goal.holder, goal.fields)
+
+    def is_held(self, depsgraph: Depsgraph) -> bool:
+        """Whether a constraint or driver keeps a goal from the place that it was moved to."""
+        assert self._wanted is not None
+        held = self._snap.held(self._snap.sampler.here(depsgraph), self._wanted)
+        return any(goal.name in held and not any(goal.holder.lock_location) for goal in self.goals)
+
+
+@dataclass(frozen=True)
+class Control:
+    """A goal's channels and its keys on the current frame, to put them back."""
+
+    ob: Reference
+    goal: str
+    """The name of its bone; empty for an object."""
+    turns: bool
+    row: Row
+    keys: dict[tuple[str, int], float]
+    """The values of its keys on the frame, by field and index."""
+    curves: dict[tuple[str, int], Keys]
+    """All its keys, if an edit reaches more frames."""
+    frame: float
+    action: int | None
+    """`session_uid` of the action of its object; None if it has none."""
+
+    @classmethod
+    def of(cls, goal: Goal) -> Self:
+        """Return the current state of a goal."""
+        frame, action = bpy.context.scene.frame_current_final, compat.action_of(goal.ob)
+        uid = None if action is None else action.session_uid
+        reaches = overlay_of(bpy.context.scene).edit_range > 0
+        curves = {place: read_keys(curve) for place, curve in _curves(goal)} if reaches else {}
+        return cls(Reference.of(goal.ob), goal.bone, goal.turns, goal.row(), _keys(goal, frame), curves, frame, uid)
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """What it is the state of."""
+        return self.ob.uid, self.goal
+
+    def _found(self) -> Goal | None:
+        ob = self.ob.find()
+        goal = None if ob is None else Goal(ob, self.goal, self.turns)
+        return None if goal is None or goal.is_bone != bool(self.goal) else goal
+
+    def is_there(self) -> bool:
+        """Whether the goal has these channels now."""
+        goal = self._found()
+        return goal is not None and np.array_equal(goal.row(), self.row)
+
+    def put_back(self) -> Self:
+        """Give the goal these channels and keys, and return its state: it may have another action now."""
+        goal = self._found()
+        if goal is None:
+            return self
+        holder = goal.holder
+        kept = next((own for own in bpy.data.actions if own.session_uid == self.action), None)
+        # The step has it, but Blender kept the goal without it.
+        if kept is not None and compat.action_of(goal.ob) is None:
+            compat.use_action(goal.ob, kept)
+        now = _keys(goal, self.frame)
+        for name, index in now.keys() - self.keys.keys():
+            holder.keyframe_delete(name, index=index, frame=self.frame)
+        goal.set_row(self.row)
+        for (name, index), value in self.keys.items():
+            if now.get((name, index)) != value:
+                insert_key(holder, name, index, value, self.frame)
+        for place, curve in _curves(goal):
+            if place in self.curves:
+                write_keys(curve, self.curves[place])
+        action = compat.action_of(goal.ob)
+        if action is not None and self.action is None and not len(compat.curves_of(goal.ob)):
+            goal.ob.animation_data_clear()
+            bpy.data.actions.remove(action)
+            action = None
+        return replace(self, action=None if action is None else action.session_uid)
+
+
+def _keys(goal: Goal, frame: float) -> dict[tuple[str, int], float]:
+    """Return the values of the keys of a goal on a frame, by field and index."""
+    time = fk_keys.time_of(goal.ob, frame)
+    keys = ((place, key.co) for place, curve in _curves(goal) for key in curve.keyframe_points)
+    return {place: co.y for place, co in keys if abs(co.x - time) < SAME_FRAME}
+
+
+def _curves(goal: Goal) -> Iterator[tuple[tuple[str, int], FCurve]]:
+    """Yield the F-curves of a goal, each with its field and index."""
+    for name in goal.fields:
+        for index, curve in curves_on(goal.holder, name):
+            yield (name, index), curve
+
+
+# ---- edits
 
 
 class Operator(NamedTuple):
@@ -197,24 +382,6 @@ def _offer(reach: EditRange) -> None:
     settings.edit_range, settings.edit_falloff = reach.frames, reach.falloff
 
 
-# ---- what it means
-
-
-def meanings(ob: Object, plan: Plan, edited: set[int], *, pastes: bool) -> Iterator[Meaning]:
-    """Yield what edits of live bones, given by their rows, mean for the chains of a plan; the others become FK."""
-    for chain in plan.chains:
-        tip = ob.pose.bones[chain.tip]
-        if chain_of(tip).influence == 0.0:
-            continue
-        posed = [plan.rows[bone] for bone in chain.posed]
-        is_limb = len(bending_bones(tip)) == 2
-        at_end, within = edited.intersection(posed[-1:]), edited.intersection(posed[:-1] if is_limb else ())
-        target = bool(at_end) or (pastes and bool(within))
-        pole = bool(within or (pastes and at_end)) and is_limb and chain.has_pole
-        if target or pole:
-            yield Meaning(chain.tip, frozenset(at_end | (within if pole else set())), target, pole)
-
-
 # ---- taking edits
 
 
@@ -268,10 +435,9 @@ def take(ob: Object, rig: Rig, depsgraph: Depsgraph) -> set[int]:
         shown = channels.read(ob, every)
         _evaluate(depsgraph)
         channels.write(ob, every, shown)
-    if not operator.is_running:
-        _offer(gesture.reach)
     reports.note(ob, notes, depsgraph.scene.frame_current_final)
     if not operator.is_running:
+        _offer(gesture.reach)
         rows, changed = sorted(gesture.edited), sorted({*left, *gesture.blended})
         after = [Control.of(goal) for follower in followers for goal in follower.goals]
         after += [Control.of(spread.goal) for spread in gesture.fk_spreads.values()]
@@ -314,12 +480,21 @@ def _give_up() -> None:
 
 
 def _followers(ob: Object, plan: Plan, depsgraph: Depsgraph, gesture: Gesture, *, pastes: bool) -> Iterator[Follower]:
-    """Yield what follows the edited bones; goals that can't be moved leave the edit to FK."""
-    for meaning in meanings(ob, plan, set(gesture.edited), pastes=pastes):
+    """Yield what follows the edited bones; other edits become FK, and those with goals that can't be moved."""
+    edited = set(gesture.edited)
+    for chain in plan.chains:
+        tip, posed = ob.pose.bones[chain.tip], [plan.rows[bone] for bone in chain.posed]
+        is_limb = len(bending_bones(tip)) == 2
+        at_end, within = edited.intersection(posed[-1:]), edited.intersection(posed[:-1] if is_limb else ())
+        target = bool(at_end) or (pastes and bool(within))
+        pole = bool(within or (pastes and at_end)) and is_limb and chain.has_pole
+        if chain_of(tip).influence == 0.0 or not (target or pole):
+            continue
+        meaning = Meaning(chain.tip, frozenset(at_end | (within if pole else set())), target, pole)
         if meaning not in gesture.followers:
             gesture.followers[meaning] = None
             with suppress(UserError):
-                made = gesture.followers[meaning] = Follower(depsgraph, ob, plan.skeleton, meaning, matches=pastes)
+                made = gesture.followers[meaning] = Follower(depsgraph, ob, meaning, matches=pastes)
                 gesture.spreads += gesture.reach.spreads(depsgraph.scene, dict(enumerate(made.goals))).values()
         follower = gesture.followers[meaning]
         if follower is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from bpy.types import Context, Object, PoseBone
@@ -55,69 +55,55 @@ def switch(context: Context, ob: Object, tips: Sequence[PoseBone], *, to_ik: boo
     now = context.scene.frame_current_final * scale
     with ExitStack() as undo:
         undo.callback(context.view_layer.update)
+        were = [chain_of(tip).influence if chain_of(tip).enabled else 0.0 for tip in tips]
         steps = [
-            _influence(tip, chain_of(tip).influence if chain_of(tip).enabled else 0.0, float(to_ik)) for tip in tips
+            keyframes.Channel(tip.name, SETTING, 0, np.array([before, float(to_ik)]))
+            for tip, before in zip(tips, were, strict=True)
         ]
         keyframes.check(ob, steps)
-        own = _Switch(context, ob, tips, (now - scale, now), undo)
-        remarks = own.to_ik() if to_ik else own.to_fk()
-        own.key(ob, steps, held=True)
+        frames, remarks = (now - scale, now), []
+        if to_ik:
+            remarks = _to_ik(context, ob, tips, frames, undo)
+        else:  # the pose shown becomes the FK pose, and nothing moves
+            applied = apply_here(context, ob, tips)
+            undo.callback(channels.write, ob, np.array(applied.bones), applied.before)
+            key_step(ob, list(_posed(ob, applied)), frames, undo, held=False)
+        key_step(ob, steps, frames, undo, held=True)
         for tip in tips:
-            own.set(tip, "influence", float(to_ik))
-            own.set(tip, "enabled", True)  # leave IK or FK to the influence, which can be keyed
+            _set(tip, "influence", float(to_ik), undo)
+            _set(tip, "enabled", True, undo)  # leave IK or FK to the influence, which can be keyed
         undo.pop_all()
     _evaluate_keys(context, ob)
     return remarks
 
 
-@dataclass(frozen=True)
-class _Switch:
-    """A switch under way."""
+def _to_ik(
+    context: Context, ob: Object, tips: Sequence[PoseBone], frames: tuple[float, float], undo: ExitStack
+) -> list[str]:
+    """Snap targets and poles to the pose, and key them on these frames; return sentences about what moves."""
+    before = {goal: goal.row() for tip in tips for goal in goals_of(tip)}
+    for goal, row in before.items():
+        keyframes.check(goal.ob, channels_of(goal, row[None]))
+        undo.callback(goal.set_row, row)
+    shown = [tip for tip in tips if is_solved(tip)]
+    hidden = [tip for tip in tips if tip not in shown]
+    remarks = snap_here(context, shown, shown=True, keyed=False) if shown else []
+    key_step(ob, list(_edited(ob, hidden, frames[1])), frames, undo, held=False)
+    _evaluate_keys(context, ob)  # or the next update would reset what is set below
+    for tip in hidden:
+        _set(tip, "influence", 1.0, undo)
+    remarks += snap_here(context, hidden, keyed=False) if hidden else []
+    for goal, row in before.items():
+        key_step(goal.ob, channels_of(goal, np.array([row, goal.row()])), frames, undo, held=False)
+    return remarks
 
-    context: Context
-    ob: Object
-    tips: Sequence[PoseBone]
-    frames: tuple[float, float]
-    """The last frame of the action before the switch, and that of the switch."""
-    undo: ExitStack
 
-    def to_ik(self) -> list[str]:
-        """Snap targets and poles to the pose, and key them; return sentences about what moves."""
-        goals = [goal for tip in self.tips for goal in goals_of(tip)]
-        before = [goal.row() for goal in goals]
-        for goal, row in zip(goals, before, strict=True):
-            keyframes.check(goal.ob, channels_of(goal, row[None]))
-        for goal, row in zip(goals, before, strict=True):
-            self.undo.callback(goal.set_row, row)
-        shown = [tip for tip in self.tips if is_solved(tip)]
-        hidden = [tip for tip in self.tips if tip not in shown]
-        remarks = snap_here(self.context, self.ob, shown, shown=True, keyed=False) if shown else []
-        self.key(self.ob, list(_edited(self.ob, hidden, self.frames[1])))
-        _evaluate_keys(self.context, self.ob)  # or the next update would reset what is set below
-        for tip in hidden:
-            self.set(tip, "influence", 1.0)
-        remarks += snap_here(self.context, self.ob, hidden, keyed=False) if hidden else []
-        for goal, row in zip(goals, before, strict=True):
-            self.key(goal.ob, channels_of(goal, np.array([row, goal.row()])))
-        return remarks
-
-    def to_fk(self) -> list[str]:
-        """Make the pose shown the FK pose, and key it; nothing moves."""
-        applied = apply_here(self.context, self.ob, self.tips)
-        self.undo.callback(channels.write, self.ob, np.array(applied.bones), applied.before)
-        self.key(self.ob, list(_posed(self.ob, applied)))
-        return []
-
-    def key(self, ob: Object, steps: Sequence[keyframes.Channel], *, held: bool = False) -> None:
-        """Key steps of channels, each with two values."""
-        key_step(ob, steps, self.frames, self.undo, held=held)
-
-    def set(self, tip: PoseBone, setting: str, value: object) -> None:
-        """Set a setting of a chain."""
-        chain = chain_of(tip)
-        if getattr(chain, setting) != value:
-            self.undo.callback(setattr, chain, setting, getattr(chain, setting))
-            setattr(chain, setting, value)
+def _set(tip: PoseBone, setting: str, value: float, undo: ExitStack) -> None:
+    """Set a setting of a chain; `undo` puts it back."""
+    chain, before = chain_of(tip), getattr(chain_of(tip), setting)
+    if before != value:
+        undo.callback(setattr, chain, setting, before)
+        setattr(chain, setting, value)
 
 
 def _posed(ob: Object, applied: Applied) -> Iterator[keyframes.Channel]:
@@ -155,12 +141,7 @@ def _edited(ob: Object, tips: Sequence[PoseBone], time: float) -> Iterator[keyfr
             yield keyframes.Channel(name, field, curve.array_index, np.array([value, value]))
 
 
-def _influence(tip: PoseBone, before: float, now: float) -> keyframes.Channel:
-    return keyframes.Channel(tip.name, SETTING, 0, np.array([before, now]))
-
-
-@dataclass(frozen=True)
-class Applied:
+class Applied(NamedTuple):
     """The channels of bones before and after the solved pose became their FK pose."""
 
     bones: Sequence[int]
@@ -194,13 +175,8 @@ def apply_here(context: Context, ob: Object, tips: Sequence[PoseBone]) -> Applie
     for name in names:
         report = reports.get(ob, name)
         if report is None or report.failed:
-            raise UserError(
-                say(
-                    "The chain on '{name}' was not solved. {why}",
-                    name=chain_name(ob.pose.bones[name]),
-                    why=report.message if report else "",
-                ).strip()
-            )
+            own, why = chain_name(ob.pose.bones[name]), report.message if report else ""
+            raise UserError(say("The chain on '{name}' was not solved. {why}", name=own, why=why).strip())
     solved = channels.read(ob, indices)
     fk_keys.forget(ob)  # from here on, keys with the solution are meant
     with in_fk(context, ob, tips):

@@ -28,32 +28,25 @@ def distances(limbs: Limb, poles: Floats) -> Floats:
 
 
 def poles(
-    limbs: Limb,
-    bend_side: Floats,
-    angles: Floats,
-    distance: float,
-    hinges: Floats | None = None,
-    *,
-    folds: bool = False,
-    hinge: Hinge | None = None,
+    limbs: Limb, side: Floats, angles: Floats, distance: float, hinges: Floats | None, folds: bool, knee: Hinge | None
 ) -> Floats:
     """Return pole positions (F, 3) that keep the current bend of a limb.
 
     Args:
         limbs: the poses to keep.
-        bend_side: (3,) bend side of the chain.
+        side: (3,) bend side of the chain.
         angles: (F,) pole angles of the chain, in radians.
         distance: distance of the poles from the line through root and tip.
         hinges: (F, 3) axes about which the limb should bend instead, used where they are clearly across the limb.
         folds: whether the chain has folds; see `pole_angle`.
-        hinge: its knee, see `pole_angle`.
+        knee: its hinge, see `pole_angle`.
     """
     line = _line(limbs)
-    side = unit_of(cross(line, np.eye(3)[np.abs(line).argmin(axis=0)].T))
+    across = unit_of(cross(line, np.eye(3)[np.abs(line).argmin(axis=0)].T))
     middle = (limbs.joints[:, 0] + 0.5 * limbs.line).T
-    points = limbs.joints[:, -1], (middle + side).T
-    needed = pole_angle(limbs.joints, limbs.frames, *points, _own(limbs, bend_side), folds=folds, hinge=hinge)
-    bend = _rolled(side, line, needed)
+    points = limbs.joints[:, -1], (middle + across).T
+    needed = pole_angle(limbs.joints, limbs.frames, *points, _own(limbs, side), folds=folds, hinge=knee)
+    bend = _rolled(across, line, needed)
     if hinges is not None:
         across = cross(hinges.T, line)
         share = norm(across) / np.maximum(norm(hinges.T), 1e-300)

@@ -10,8 +10,8 @@ which moves nothing.
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -49,8 +49,7 @@ ON = 0.5
 """A space is active where its influence is above this."""
 
 
-@dataclass(frozen=True)
-class Space:
+class Space(NamedTuple):
     """Something that a target or pole can follow."""
 
     identifier: str
@@ -78,14 +77,6 @@ def spaces_of(tip: PoseBone, other: Object | None, bone: str) -> Iterator[Space]
             yield Space(identifier, ob, figure.names[found])
     if other is not None:
         yield Space("OBJECT", other, bone if other.type == "ARMATURE" and bone in other.pose.bones else "")
-
-
-def follows(space: Space, goal: Goal) -> bool:
-    """Whether a space follows the goal itself, which would be a dependency loop."""
-    if space.ob is None:
-        return False
-    own = Goal(goal.ob, goal.bone if goal.is_bone else "")
-    return own in [Goal(space.ob, space.bone), *parents_of(space.ob, space.bone)]
 
 
 def world_empty(context: Context, goal: Goal, undo: ExitStack) -> Object:
@@ -126,8 +117,7 @@ def space_name(tip: PoseBone) -> str:
 # ---- switching
 
 
-@dataclass(frozen=True)
-class _Visit:
+class _Visit(NamedTuple):
     """The time that a goal spends in a space, from one switch to the next."""
 
     goal: Goal
@@ -197,7 +187,8 @@ def switch(context: Context, tip: PoseBone, goal: Goal, space: Space) -> int:
         UserError: the goal can't be switched; nothing has changed.
     """
     goal.check_movable()
-    if follows(space, goal):
+    own = Goal(goal.ob, goal.bone if goal.is_bone else "")
+    if space.ob is not None and own in [Goal(space.ob, space.bone), *parents_of(space.ob, space.bone)]:
         raise UserError("{space} itself follows '{goal}'. Pick another space", space=space.name, goal=goal.name)
     ob, name, view_layer, scene = tip.id_data, tip.name, context.view_layer, context.scene
     view_layer.update()
@@ -274,11 +265,8 @@ def _cleared_bone(context: Context, goal: Goal, undo: ExitStack) -> tuple[Goal, 
     above = bone.parent
     is_plain = bone.use_inherit_rotation and bone.inherit_scale == "FULL" and bone.use_local_location
     if not (is_plain and can_be_made(context, ob) and ob.data.users == 1):
-        raise UserError(
-            "Bone '{bone}' can't be released from its parent '{above}'. Clear its parent",
-            bone=bone.name,
-            above=above.name,
-        )
+        kept = "Bone '{bone}' can't be released from its parent '{above}'. Clear its parent"
+        raise UserError(kept, bone=bone.name, above=above.name)
     parent, inside = Goal(ob, above.name), above.matrix_local.inverted_safe()
     undo.callback(_set_parent, context, goal, above.name)
     _set_parent(context, goal, "")

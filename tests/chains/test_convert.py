@@ -355,7 +355,7 @@ NOT_OURS: tuple[Any, ...] = (
 @pytest.mark.parametrize("value", NOT_OURS, ids=map(str, NOT_OURS))
 def test_ignores_a_foreign_custom_property_of_the_same_name(addon: Addon, value: Any) -> None:
     """A file may be edited by hand, or another add-on may use the name."""
-    convert = addon.module("chains.conversion")
+    convert = addon.module("chains.convert")
     ob, target = rigs.arm()
     bpy.ops.ik_addon.chain_remove()
     constraint(ob, "lower", target, 2)

@@ -11,7 +11,6 @@ from tests.conftest import Addon, Capture
 from tests.feet import clips, walker
 from tests.reliability.states import activate, said
 
-UP = np.array([0.0, 0.0, 1.0])
 CLOSE = 2
 """Tolerance in frames."""
 FOUND = 0.95
@@ -22,7 +21,7 @@ def found(addon: Addon, points: clips.Array, rate: float, part: str, length: flo
     """Return first and last frames of the contacts found; the first point is frame 1."""
     contacts = addon.module("feet.contacts")
     criteria = {"heel": contacts.HEEL, "toe": contacts.TOE}[part]
-    flags = contacts.find_contacts(contacts.Path(points, UP, length, rate), criteria)
+    flags = contacts.find_contacts(contacts.Path(points, length, rate), criteria)
     return [(start + 1, end) for start, end in addon.module("feet.filling").runs(flags)]
 
 

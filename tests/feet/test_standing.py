@@ -19,7 +19,7 @@ def foot_of(addon: Addon, foot: clips.Foot) -> Any:
         for first, last in foot.marks[part]:
             contacts[pivot, first - 1 : last] = True
     rotations = addon.module("solve.maths.rotations")
-    return addon.module("feet.foot_track").Foot(
+    return addon.module("feet.standing").Foot(
         places=foot.frames[:, :3, 3],
         turns=rotations.quaternions(np.moveaxis(foot.frames[:, :3, :3], 0, -1)),
         pivots=np.array([clips.HEEL, clips.TOE]),
@@ -110,7 +110,7 @@ def test_feet_whose_heels_rise_and_fall_pivot_about_the_toe(addon: Addon) -> Non
     still = np.repeat([[1.0], [0.0], [0.0], [0.0]], count, axis=1)
     module = addon.module("feet.standing")
     pivots = np.array([clips.HEEL, clips.TOE])
-    foot = addon.module("feet.foot_track").Foot(frames[:, :3, 3], still, pivots, contacts)
+    foot = addon.module("feet.standing").Foot(frames[:, :3, 3], still, pivots, contacts)
     planted = module.plant(foot, BLEND)
     assert planted.slide() < 1e-12
     assert np.ptp(planted.points(1), axis=0).max() < 1e-12, "one contact of the toe from beginning to end"

@@ -94,7 +94,7 @@ def found(addon: Addon, ob: bpy.types.Object, bone: str) -> tuple[str, set[str]]
     figure = addon.module("anatomy.figure").Figure.of(ob)
     module = addon.module("anatomy.body")
     root = module.root_of(figure, figure.names.index(bone))
-    return figure.names[root], {figure.names[foot] for foot in module.feet_of(figure)}
+    return figure.names[root], {figure.names[foot] for foot in module.ends_of(figure, module.Region.LEG)}
 
 
 @pytest.mark.usefixtures("rigify")

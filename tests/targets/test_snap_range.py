@@ -121,7 +121,7 @@ def test_a_whole_characters_pose_stays_and_no_frame_is_played(addon: Addon, turn
         off = Vector((0.05 * (-1) ** i, -0.1, 0.06 - 0.02 * i))
         rigs.key(tip.ik_addon.target, "location", {1: place, 12: place + off, 30: place - 0.5 * off})
     before = played(ob)
-    todo = addon.module("targets.snap").key_range(bpy.context, ob, tips, list(FRAMES), shown=True)
+    todo = addon.module("targets.snap").key_range(bpy.context, tips, list(FRAMES), shown=True)
     assert sum(1 for _share in todo) < len(FRAMES)
     after = played(ob)
     others = [i for i, bone in enumerate(ob.pose.bones) if bone.name not in within]
@@ -189,7 +189,7 @@ def test_the_pole_of_a_straight_limb_is_on_its_bend_side_and_never_flips(addon: 
     knees = np.tile(hip + thigh * turn[:, 1], (81, 1))
     joints = np.stack([np.tile(hip, (81, 1)), knees, knees + shin * lower.T], axis=1)
     limb = addon.module("chains.current_pose").Limb(joints, np.broadcast_to(turn, (81, 2, 3, 3)))
-    found = addon.module("targets.places").poles(limb, np.array([1.0, 0.0, 0.0]), np.zeros(81), 1.0)
+    found = addon.module("targets.places").poles(limb, np.array([1.0, 0, 0]), np.zeros(81), 1.0, None, False, None)
     assert np.linalg.norm(np.diff(found, axis=0), axis=1).max() < 0.01
     assert ((found - knees) @ turn[:, 0]).min() > 0.9
 
@@ -283,7 +283,7 @@ def test_a_cancelled_snap_changes_nothing(addon: Addon, live: bool, share: float
     target.location.x += 0.25  # not keyed
     rigs.change(ob.pose.bones["thigh.L"], rotation_euler=Euler((0.3, 0.1, 0.0)))
     before, keys = snapshot(), [keys_of(goal) for goal in (target, pole)]
-    todo = addon.module("targets.snap").key_range(bpy.context, ob, [ob.pose.bones["shin.L"]], list(FRAMES))
+    todo = addon.module("targets.snap").key_range(bpy.context, [ob.pose.bones["shin.L"]], list(FRAMES))
     for done in todo:
         if done >= share:
             break
@@ -297,7 +297,7 @@ def test_a_cancelled_snap_changes_nothing(addon: Addon, live: bool, share: float
 
 def test_a_cancelled_snap_does_not_turn_end_rotation_on(addon: Addon) -> None:
     ob = walker()
-    todo = addon.module("targets.snap").key_range(bpy.context, ob, [ob.pose.bones["shin.L"]], list(FRAMES))
+    todo = addon.module("targets.snap").key_range(bpy.context, [ob.pose.bones["shin.L"]], list(FRAMES))
     next(todo)
     todo.close()
     assert not ob.pose.bones["shin.L"].ik_addon.use_end_rotation

@@ -206,11 +206,11 @@ def turn_end(context: Context, tip: PoseBone, frames: list[int] | None = None) -
             end = new_chain.turn_end(context, tip)
             if reach_of(tip) != reach and frames is None:
                 # The head of an unconnected end bone is not where the tip bone's tail was.
-                remarks = snap.snap_here(context, ob, [tip], shown=True)
+                remarks = snap.snap_here(context, [tip], shown=True)
         compat.tag(ob)
         context.view_layer.update()
         if frames is not None:
-            remarks = finished(snap.key_range(context, ob, [tip], frames))
+            remarks = finished(snap.key_range(context, [tip], frames))
         undo.pop_all()
     return say("'{end}' turns with the target of the chain on '{tip}'", end=end.name, tip=chain_name(tip)), remarks
 

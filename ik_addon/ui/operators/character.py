@@ -12,7 +12,7 @@ from ...anatomy.body import Region
 from ...bake.sampling import stepped
 from ...bake.scene import SceneSnapshot
 from ...chains import character, convert, mirror
-from ...chains.conversion import converted_bones, sources
+from ...chains.convert import converted_bones, sources
 from ...chains.current_pose import read_poses, shifts
 from ...chains.make_controls import Controls
 from ...core.names import chain_name

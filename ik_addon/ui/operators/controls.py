@@ -14,7 +14,7 @@ from ...core.settings import chain_of, goal_of, object_of
 from ...core.translation.sentences import UserError, count, marked, quoted, say
 from ...targets import ik_fk, snap, space_switch
 from ...targets.movable import controls_of, key_controls, not_copied, select_controls, why_lacking
-from ...targets.snapped import Poles
+from ...targets.snap import Poles
 from ...targets.space_switch import Space, spaces_of
 from .active import ArmatureOperator, ChainOperator, Internal, active_tip, armature, asked, operators
 from .progress import FramesOperator, Steps
@@ -127,14 +127,14 @@ class IK_ADDON_OT_snap_target(FramesOperator):
         done = count(len(found), "Snapped the target", "Snapped the targets of {count} chains")
         frames, poles = self.frames_or_now(context), Poles[self.poles]
         if frames is not None:
-            remarks = yield from snap.key_range(context, ob, found, frames, shown=self.pose == "SHOWN", poles=poles)
+            remarks = yield from snap.key_range(context, found, frames, shown=self.pose == "SHOWN", poles=poles)
             return self.done(say("{done} on {frames}", done=done, frames=count_of_frames(len(frames))), remarks)
         remarks = []
         for shown in (True, False):
             own = [
                 tip for tip in found if (snap.is_solved(tip) if self.pose == "AUTO" else self.pose == "SHOWN") == shown
             ]
-            remarks += snap.snap_here(context, ob, own, shown=shown, poles=poles) if own else []
+            remarks += snap.snap_here(context, own, shown=shown, poles=poles) if own else []
         return self.done(done, remarks)
 
 

@@ -68,7 +68,6 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
         frames = self.frames(context)
         found = yield from key_contacts(
             context,
-            ob,
             self.chosen(context),
             frames,
             on=self.named(context, self.on),

@@ -18,7 +18,7 @@ from ...core.skeleton import inverse, matrix_array, moved
 from ...solve.maths.products import times
 from ...solve.problem import Bools, Floats
 from ...targets.cursor import Held
-from ...targets.snapped import Sampler
+from ...targets.snap import Sampler
 
 SHOWN = (-1.0, -0.5, 0.5, 1.0)
 """The frames of the ghosts, as parts of the range."""

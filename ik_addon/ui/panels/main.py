@@ -6,7 +6,7 @@ Nothing here moves when a chain is solved or fails, so whatever is under the mou
 from bpy.types import Context, Object, Scene, UILayout
 
 from ...chains import character
-from ...chains.conversion import converted_bones, sources
+from ...chains.convert import converted_bones, sources
 from ...core import hooks
 from ...core.settings import chain_of, object_of, overlay_of
 from ...core.translation.sentences import is_one_of, say
