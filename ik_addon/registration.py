@@ -83,10 +83,6 @@ _registered: ExitStack | None = None
 """Removes everything that is registered, last first; None: nothing is."""
 
 
-def _nothing() -> None:
-    """Stand for a `register` or `unregister` that a module does not have."""
-
-
 def register() -> None:
     """Add classes, settings and handlers; a second call does nothing.
 
@@ -102,19 +98,15 @@ def register() -> None:
             undo.callback(bpy.utils.unregister_class, panel.SecondCopyPanel)
             _registered = undo.pop_all()
             return
-        catalogs.register()
-        undo.callback(catalogs.unregister)
+        for first in (catalogs, cursor):  # classes are shown in the language, and macros use the cursor's properties
+            first.register()
+            undo.callback(first.unregister)
         for cls in CLASSES:
             bpy.utils.register_class(cls)
             undo.callback(bpy.utils.unregister_class, cls)
-        cursor.register()
-        undo.callback(cursor.unregister)
-        for cls in CLASSES:
-            if issubclass(cls, drag.DragMacro):
-                cls.compose()
         for module in MODULES:
-            getattr(module, "register", _nothing)()
-            undo.callback(getattr(module, "unregister", _nothing))
+            getattr(module, "register", lambda: None)()
+            undo.callback(getattr(module, "unregister", lambda: None))
             hooks.join(module)
             undo.callback(hooks.leave, module)
         preferences.show(CLASSES)

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
@@ -104,17 +105,10 @@ def _save_open_file(blend: Output) -> None:
     On a full disk Blender 5 replaces a file with an incomplete one, and reports that it was saved.
     """
     bpy.ops.wm.save_as_mainfile(filepath=str(blend.new), copy=True)
-    if not _is_whole(blend.new):
-        raise CommandError(f"'{blend.path}' could not be saved completely and is unchanged. Is the disk full?")
-
-
-def _is_whole(path: Path) -> bool:
-    """Whether Blender can read the current scene from a file."""
-    try:
-        with bpy.data.libraries.load(str(path)) as (found, _wanted):
-            return bpy.context.scene.name in found.scenes
-    except OSError:
-        return False
+    with suppress(OSError), bpy.data.libraries.load(str(blend.new)) as (found, _wanted):
+        if bpy.context.scene.name in found.scenes:
+            return
+    raise CommandError(f"'{blend.path}' could not be saved completely and is unchanged. Is the disk full?")
 
 
 Filling = tuple[Output, Callable[[Output], None]]
@@ -177,32 +171,23 @@ class Files:
             for output, fill in (*result, *others):
                 fill(output)
             go_on()
-            return self._put_in_place([other for other, _ in others])
+            if self._output is not None:
+                keeps = bpy.context.preferences.filepaths.save_version > 0
+                self._output.put_in_place(with_backup=self._overwrite and keeps)
+            is_complete = True
+            for other, _ in others:
+                try:
+                    other.put_in_place()
+                except OSError as error:
+                    if self._output is None:
+                        raise
+                    lost = f"its {other.option[2:]} '{other.path}'"
+                    self.complain(f"'{self._output.path}' was saved, but {lost} could not be written: {error}")
+                    is_complete = False
+            return is_complete
         finally:
             for output, _ in (*result, *others):
                 output.discard()
-
-    def _put_in_place(self, others: Sequence[Output]) -> bool:
-        """Replace the files with what was written; return whether all were replaced.
-
-        Raises:
-            OSError: none was replaced.
-        """
-        output = self._output
-        if output is not None:
-            keeps = bpy.context.preferences.filepaths.save_version > 0
-            output.put_in_place(with_backup=self._overwrite and keeps)
-        is_complete = True
-        for other in others:
-            try:
-                other.put_in_place()
-            except OSError as error:
-                if output is None:
-                    raise
-                lost = f"its {other.option[2:]} '{other.path}'"
-                self.complain(f"'{output.path}' was saved, but {lost} could not be written: {error}")
-                is_complete = False
-        return is_complete
 
 
 # ---- skeletons for other programs

@@ -1,7 +1,5 @@
 """Whole bodies: the operator Pose Body, the tool of that name, and pins."""
 
-from collections.abc import Iterator
-
 from bpy.props import BoolProperty, CollectionProperty, EnumProperty, FloatVectorProperty, IntProperty, StringProperty
 from bpy.types import Context, Event, Object, PropertyGroup, SpaceView3D
 from mathutils import Vector
@@ -35,12 +33,10 @@ class BodyOptions:
         name="Without Pins",
         description="What holds the body if nothing is pinned",
         items=WITHOUT_PINS,
-        default=Free.FEET.name,
     )
     length: IntProperty(
         name="Bones",
         description="How many bones above the moved joint turn; if 0, the whole body follows",
-        default=0,
         min=0,
         soft_max=32,
     )
@@ -92,7 +88,7 @@ class IK_ADDON_OT_pose_body(BodyDragOptions, ArmatureOperator):
 
     def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Pose the body, and report if the bone falls short of its place."""
-        pins = {pin.name: _flags(pin) for pin in self.pins}
+        pins = {pin.name: frozenset(flag for flag in FLAGS if getattr(pin, f"use_{flag.lower()}")) for pin in self.pins}
         unknown = next((pin for pin in pins if pin not in ob.pose.bones), None)
         if unknown is not None:
             raise UserError("'{rig}' has no bone '{bone}' to pin", rig=ob.name, bone=unknown)
@@ -115,10 +111,6 @@ def name_of_active(ob: Object) -> str:
     return active.name
 
 
-def _flags(pin: IKAddonPinArgument) -> frozenset[str]:
-    return FLAGS - ({"LOCATION"} if not pin.use_location else set()) - ({"ROTATION"} if not pin.use_rotation else set())
-
-
 # ---- the tool
 
 TOOL = "ik_addon.body"
@@ -132,13 +124,13 @@ class IK_ADDON_OT_body_hold(BodyDragOptions, HoldOperator):
     bone: StringProperty(
         name="Bone", description="The bone that is dragged; empty: the active bone", options={"HIDDEN"}
     )
-    use_tail: BoolProperty(
-        name="Tail", description="Drag the tail of the bone instead of its head", default=False, options={"HIDDEN"}
-    )
+    use_tail: BoolProperty(name="Tail", description="Drag the tail of the bone instead of its head", options={"HIDDEN"})
 
     def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Take hold, unless a rotation is repeated."""
-        if _turned_last(context):
+        done = context.window_manager.operators
+        if done and done[-1].bl_idname == IK_ADDON_OT_body_move.__name__ and not cursor.is_move(done[-1]):
+            # It remembers only the rotation, so repeating it would turn the bone without moving it.
             self.report({"WARNING"}, say("A rotation can't be repeated. Drag the bone again"))
             return {"CANCELLED"}
         return super().perform_on(context, ob)
@@ -211,21 +203,16 @@ class IK_ADDON_OT_drag_wheel(Internal):
         if drag is None or event.value != "PRESS" or event.type not in MORE | LESS or event.alt:
             return {"PASS_THROUGH"}
         drag.extend(context, 1 if event.type in MORE else -1)
-        for remembered in _remembered(context):
+        # The next drag, and a repetition of this one, take it from there.
+        tool = context.workspace.tools.from_space_view3d_mode("POSE")
+        own = [tool.operator_properties(IK_ADDON_OT_body_grab.bl_idname)] if is_in_hand(context) else []
+        for remembered in (*own, *running_holds(context, IK_ADDON_OT_body_move.__name__)):
             remembered.length = drag.extent.length
         return {"RUNNING_MODAL"}
 
     def cancel(self, context: Context) -> None:
         """Leave the status bar to Blender; it also calls this when the window is closed."""
         show_status(context, None)
-
-
-def _remembered(context: Context) -> Iterator[Struct]:
-    """Yield the properties from which the next drag, and a repetition of this one, take their settings."""
-    if is_in_hand(context):
-        tool = context.workspace.tools.from_space_view3d_mode("POSE")
-        yield tool.operator_properties(IK_ADDON_OT_body_grab.bl_idname)
-    yield from running_holds(context, IK_ADDON_OT_body_move.__name__)
 
 
 class IK_ADDON_OT_body_tool(Internal, ArmatureOperator):
@@ -256,15 +243,6 @@ def draw_status(header: Struct, context: Context) -> None:
     reach = say("Shift: Range, {frames} Frames", frames=overlay_of(context.scene).edit_range)
     header.layout.label(text=reach, icon=compat.WHEEL_ICON, translate=False)
     header.layout.template_input_status()
-
-
-def _turned_last(context: Context) -> bool:
-    """Whether the last operator is a drag of a bone that ended as a rotation.
-
-    Such a drag remembers only the rotation, so repeating it would turn the bone without moving it.
-    """
-    done = context.window_manager.operators
-    return bool(done) and done[-1].bl_idname == IK_ADDON_OT_body_move.__name__ and not cursor.is_move(done[-1])
 
 
 def held_body() -> BodyDrag | None:
@@ -307,7 +285,6 @@ class IK_ADDON_OT_pin(ArmatureOperator):
             ("LOCATION", "Location", "The location of the head"),
             ("ROTATION", "Rotation", "The rotation"),
         ),
-        default="BOTH",
     )
     which: asked(
         EnumProperty,
@@ -318,7 +295,6 @@ class IK_ADDON_OT_pin(ArmatureOperator):
             ("FEET", "Feet", "The feet of the figure"),
             ("HANDS", "Hands", "The hands of the figure"),
         ),
-        default="SELECTED",
     )
 
     @classmethod
@@ -333,10 +309,11 @@ class IK_ADDON_OT_pin(ArmatureOperator):
     def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Pin the bones, or release them if all are pinned that way."""
         if self.which == "SELECTED":
-            bones, none = _chosen(context, ob), marked("Select the bones to pin in Pose Mode")
+            none, active = marked("Select the bones to pin in Pose Mode"), active_bone(ob)
+            bones = [bone.name for bone in context.selected_pose_bones or () if bone.id_data == ob]
+            bones = bones or ([] if active is None else [active.name])
         else:
-            bones = extremities(ob, self.which)
-            none = marked("No such bones found. Select the bones to pin")
+            bones, none = extremities(ob, self.which), marked("No such bones found. Select the bones to pin")
         if not bones:
             raise UserError(none)
         wanted = FLAGS if self.what == "BOTH" else frozenset((self.what,))
@@ -344,13 +321,6 @@ class IK_ADDON_OT_pin(ArmatureOperator):
         released = all(stored.get(bone) == wanted for bone in bones)
         set_pins(ob, bones, frozenset() if released else wanted)
         return self.done(say("Released {bones}" if released else "Pinned {bones}", bones=named(bones)))
-
-
-def _chosen(context: Context, ob: Object) -> list[str]:
-    """Return the selected bones of an armature in Pose Mode, or its active bone if none is selected."""
-    selected = [bone.name for bone in context.selected_pose_bones or () if bone.id_data == ob]
-    active = active_bone(ob)
-    return selected or ([] if active is None else [active.name])
 
 
 class IK_ADDON_OT_pin_release(ArmatureOperator):

@@ -127,8 +127,8 @@ class DragMacro(Macro):
     """Blender's operator."""
 
     @classmethod
-    def compose(cls) -> None:
-        """Define the parts; Blender forgets them when the class is unregistered."""
+    def register(cls) -> None:
+        """Define the parts; Blender calls this once it knows the class, and forgets them with it."""
         parts: Struct = cls
         parts.define(cls.hold.__name__)
         parts.define(cls.transform).properties.cursor_transform = True
@@ -182,9 +182,7 @@ class IK_ADDON_OT_goal_hold(HoldOperator):
         name="Tip", description="The bone that carries the chain; empty: the active chain", options={"HIDDEN"}
     )
     role: EnumProperty(name="Goal", description="What is moved", items=ROLES, options={"HIDDEN"})
-    turns: BoolProperty(
-        name="Rotate", description="It is rotated, and need not be free to move", default=False, options={"HIDDEN"}
-    )
+    turns: BoolProperty(name="Rotate", description="It is rotated, and need not be free to move", options={"HIDDEN"})
 
     def hold(self, context: Context, ob: Object) -> set[str]:
         """Take hold of the goal, and make its chain the active one."""
@@ -224,7 +222,7 @@ class IK_ADDON_OT_drag_target(RangeOptions, ChainOperator):
     bl_label = "Drag Target"
 
     offset: FloatVectorProperty(
-        name="Move", description="How far the target moves, in world space", subtype="TRANSLATION", size=3
+        name="Move", description="How far the target moves, in world space", subtype="TRANSLATION"
     )
 
     @classmethod
@@ -240,17 +238,22 @@ class IK_ADDON_OT_drag_target(RangeOptions, ChainOperator):
 
     def invoke(self, context: Context, event: Event) -> set[str]:
         """Start a mouse drag of the target."""
-        return self.attempt(lambda context: self._start(context, event), context)
-
-    def _start(self, context: Context, event: Event) -> set[str]:
         if context.area is None or context.area.type != "VIEW_3D":
             return self.refuse(say("Use this in a 3D Viewport"))
-        view = next(region for region in context.area.regions if region.type == "WINDOW")
-        sidebar = next(region for region in context.area.regions if region.type == "UI")
-        if is_over(sidebar, event.mouse_x, event.mouse_y):
-            take_mouse_to(context, view, Drag(context, active_tip(context)).world.translation)
-        with context.temp_override(region=view):
-            return start(self, operators.ik_addon.goal_move)
+
+        def begin(context: Context) -> set[str]:
+            view, sidebar = (next(own for own in context.area.regions if own.type == kind) for kind in ("WINDOW", "UI"))
+            if is_over(sidebar, event.mouse_x, event.mouse_y):
+                # Blender measures a move from where the mouse was: from a button in the sidebar, the target would stay
+                # as far from the mouse as the button is.
+                place = Drag(context, active_tip(context)).world.translation
+                seen = location_3d_to_region_2d(view, view.data, place)
+                if seen is not None and is_over(view, view.x + seen.x, view.y + seen.y):
+                    context.window.cursor_warp(round(view.x + seen.x), round(view.y + seen.y))
+            with context.temp_override(region=view):
+                return start(self, operators.ik_addon.goal_move)
+
+        return self.attempt(begin, context)
 
 
 class IK_ADDON_OT_grab(Internal):
@@ -289,14 +292,3 @@ def connected_end(context: Context) -> PoseBone | None:
 def is_over(region: Region, x: float, y: float) -> bool:
     """Whether a place in the window is over a region."""
     return 0 <= x - region.x < region.width and 0 <= y - region.y < region.height
-
-
-def take_mouse_to(context: Context, view: Region, place: Vector) -> None:
-    """Move the mouse to a place in the world, if it is in view.
-
-    Blender measures a move from where the mouse was: from a button in the sidebar, the target would stay as far from
-    the mouse as the button is.
-    """
-    seen = location_3d_to_region_2d(view, view.data, place)
-    if seen is not None and is_over(view, view.x + seen.x, view.y + seen.y):
-        context.window.cursor_warp(round(view.x + seen.x), round(view.y + seen.y))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import bpy
 from bpy.types import Context, Object, PoseBone, UILayout
 
@@ -27,6 +25,9 @@ class IK_ADDON_UL_pins(BoneList):
     row = "ik_addon_pin"
     label = "Active Bone"
     description = "The active bone of the armature"
+    listed = staticmethod(stored_pins)
+    active = staticmethod(lambda context: active_bone(armature(context)))
+    choose = staticmethod(compat.select_bone)
 
     def draw_row(self, _context: Context, layout: UILayout, bone: PoseBone) -> None:
         """Draw a row."""
@@ -35,20 +36,6 @@ class IK_ADDON_UL_pins(BoneList):
         for flag, icon in ICONS.items():
             row.prop_enum(chain_of(bone), "pin", flag, text="", icon=icon)
         row.operator("ik_addon.pin_release", text="", icon="X", emboss=False).bone = bone.name
-
-    def listed(self, ob: Object) -> Iterable[str]:
-        """Return the pinned bones."""
-        return stored_pins(ob)
-
-    @classmethod
-    def active(cls, context: Context) -> PoseBone | None:
-        """Return the active bone."""
-        return active_bone(armature(context))
-
-    @classmethod
-    def choose(cls, bone: PoseBone) -> None:
-        """Select the bone alone."""
-        compat.select_bone(bone)
 
 
 class VIEW3D_PT_ik_addon_body(FoldedPanel):

@@ -24,8 +24,9 @@ class VIEW3D_PT_ik_addon_clip(FoldedPanel):
 
     @classmethod
     def is_of_use(cls, context: Context, ob: Object) -> bool:
-        """Show the panel once there are chains and animation."""
-        return is_chained(context, ob) and has_animation(ob)
+        """Show the panel once there are chains, and an action or a strip moves the armature or what a chain follows."""
+        movers = {ob, *(goal.ob for tip in tips(ob) for goal in goals_of(tip))} if is_chained(context, ob) else ()
+        return any((data := mover.animation_data) and (data.action or data.nla_tracks) for mover in movers)
 
     def draw_rig(self, layout: UILayout, context: Context, _ob: Object) -> None:
         """Draw the buttons in the order of use, and the contact of the active chain."""
@@ -50,12 +51,6 @@ class VIEW3D_PT_ik_addon_clip(FoldedPanel):
             draw_setting(column, context, chain, "heel_pivot")
             draw_setting(column, context, chain, "toe_pivot")
             column.operator("ik_addon.find_pivots", icon="ORIENTATION_LOCAL")
-
-
-def has_animation(ob: Object) -> bool:
-    """Whether an action or a strip moves an armature, or what a chain of it follows."""
-    movers = {ob, *(goal.ob for tip in tips(ob) for goal in goals_of(tip))}
-    return any((data := mover.animation_data) and (data.action or data.nla_tracks) for mover in movers)
 
 
 def _when(scene: Scene, tip: PoseBone) -> str:
