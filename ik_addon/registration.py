@@ -24,42 +24,11 @@ from .ui.panels import chain as chain_panel
 from .ui.panels import limits as limits_panel
 
 MODULES: Final[tuple[ModuleType, ...]] = (
-    preferences,
-    chain_settings,
-    settings,
-    stamps,
-    profile,
-    followers,
-    simulations,
-    new_chain,
-    handlers,
-    edits,
-    overrides,
-    overlay,
-    # Operators
-    chain,
-    solve,
-    bake,
-    controls,
-    character,
-    feet,
-    limits,
-    drag,
-    body,
-    fixes,
-    # The interface
-    panel,
-    main,
-    chain_panel,
-    limits_panel,
-    body_panel,
-    clip,
-    bake_report,
-    menus,
-    gizmos,
-    toolbar,
-    bake_command,
-    interruption,
+    *(preferences, chain_settings, settings, stamps, profile, followers, simulations, new_chain, handlers, edits),
+    *(overrides, overlay),
+    *(chain, solve, bake, controls, character, feet, limits, drag, body, fixes),  # operators
+    *(panel, main, chain_panel, limits_panel, body_panel, clip, bake_report, menus, gizmos, toolbar),  # the interface
+    *(bake_command, interruption),
 )
 """Modules with classes for Blender, handlers, listeners, or a `register` and an `unregister` of their own."""
 

@@ -1,7 +1,7 @@
 """Reduce the keys of a bake to as few as keep every joint near the full bake, checked in playback."""
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -41,25 +41,6 @@ ATTEMPTS = 6
 
 
 @dataclass(frozen=True)
-class _Above:
-    """Height of P points above a floor on F frames."""
-
-    look: Callable[[Floats], Floats]
-    before: Floats
-    """(F, P) height in the full bake; NaN where there is no floor."""
-    rounding: float
-
-    @property
-    def room(self) -> Floats:
-        """How far (F, P) points may move; infinite where they are below the floor anyway."""
-        return np.where(self.before >= 0.0, np.maximum(self.before, self.rounding), np.inf)
-
-    def sunk(self, points: Floats) -> Bools:
-        """Return which (F, P) of the points (F, P, 3) are deeper below the floor than before."""
-        return np.asarray(self.look(points) < np.minimum(self.before, 0.0) - self.rounding)
-
-
-@dataclass(frozen=True)
 class _Played:
     """Playback of an armature on F frames."""
 
@@ -73,9 +54,12 @@ class _Played:
     """(F, t, 2) whether heel and toe of each chain are in contact."""
 
 
-Floor = Callable[[Sequence[int], Floats, float], Generator[float, None, Callable[[Floats], Floats]]]
+Height = Callable[[Floats], Floats]
+"""Returns the height (F, n) of points (F, n, 3); NaN where there is no ground."""
+
+Floor = Callable[[Sequence[int], Floats, float], Generator[float, None, Height]]
 """Samples a ground: takes F frames, points (F, n, 3) in world space, and about the length of a leg; yields progress (0
-to 1). Returns a function from points (F, n, 3) near these to their height (F, n), NaN where there is no ground."""
+to 1). Returns the height of points near these."""
 
 
 class KeyReducer:
@@ -104,8 +88,7 @@ class KeyReducer:
             curve = curves[channel.data_path, channel.index]
             self._before += int(keyed_within(read_keys(curve), self._times[0], self._times[-1]).sum())
             values = np.array([curve.evaluate(time) for time in self._times.tolist()])
-            own = Channel(channel.bone, channel.field, channel.index, values)
-            self._channels[self._bones.index(order[channel.bone])].append(own)
+            self._channels[self._bones.index(order[channel.bone])].append(replace(channel, values=values))
         self._owners, self._places, self._local = _points_of(ob, self._skeleton, self._bones)
         self._tips = [tip for tip in tips(ob) if end_of(tip) is not None]
         # In the order of `_points_of`.
@@ -121,15 +104,16 @@ class KeyReducer:
             UserError: no keys keep to the distance.
         """
         before = yield from self._played(0.0, 0.4)
-        above = (yield from self._heights(floor, before)) if floor is not None and len(self._pivots) else None
+        heights = (yield from self._heights(floor, before)) if floor is not None and len(self._pivots) else None
         inside = np.flatnonzero(self._owners >= 0)
-        points = applied(
-            inverse(before.world)[:, None, :3, :3], before.points[:, inside] - before.world[:, None, :3, 3]
-        )
+        points = before.points[:, inside] - before.world[:, None, :3, 3]
+        points = applied(inverse(before.world)[:, None, :3, :3], points)
         reduction = Reduction(self._parts(before), points, self._owners[inside], before.world[:, :3, :3])
         limits = np.minimum(self._holding(before), bound)
-        if above is not None:
-            limits[:, self._pivots] = np.minimum(limits[:, self._pivots], above.room)
+        if heights is not None:
+            height, above, rounding = heights
+            room = np.where(above >= 0.0, np.maximum(above, rounding), np.inf)  # none is lost below the floor
+            limits[:, self._pivots] = np.minimum(limits[:, self._pivots], room)
         bounds = ROOM * limits[:, inside]
         for attempt in range(ATTEMPTS):
             for _step in reduction.refine(bounds):
@@ -143,8 +127,8 @@ class KeyReducer:
             away = lengths_of(after.points - before.points)
             distances = away.max(axis=0)
             sunk = np.zeros(away.shape, dtype=bool)
-            if above is not None:
-                sunk[:, self._pivots] = above.sunk(after.points[:, self._pivots])
+            if heights is not None:  # deeper below the floor than before
+                sunk[:, self._pivots] = height(after.points[:, self._pivots]) < np.minimum(above, 0.0) - rounding
             is_held = (away <= limits)[:, inside].all() and not sunk[:, inside].any()
             if distances.max() <= bound and (is_held or attempt == ATTEMPTS - 1):
                 meters = float(distances[self._joints].max()) * self._view_layer.id_data.unit_settings.scale_length
@@ -160,13 +144,13 @@ class KeyReducer:
             object=self._ob.name,
         )
 
-    def _heights(self, floor: Floor, played: _Played) -> Generator[float, None, _Above]:
-        """Return the heights of heels and toes above a floor; yields progress (0 to 1)."""
+    def _heights(self, floor: Floor, played: _Played) -> Generator[float, None, tuple[Height, Floats, float]]:
+        """Return the height over a floor, that (F, P) of heels and toes, and its rounding; yields progress (0 to 1)."""
         points = played.points[:, self._pivots]
         reach = max(sum(bone.bone.length for bone in chain_bones(tip)) for tip in self._tips)
         reach *= float(size_of(played.world[0]))
-        heights = yield from part(floor(self._frames.tolist(), points, reach), 0.4, 0.4)
-        return _Above(heights, heights(points), ROUNDING * float(np.abs(points).max()))
+        height = yield from part(floor(self._frames.tolist(), points, reach), 0.4, 0.4)
+        return height, height(points), ROUNDING * float(np.abs(points).max())
 
     def _played(self, first: float, last: float) -> Generator[float, None, _Played]:
         """Play all frames; yields progress, from `first` to `last`."""

@@ -113,7 +113,10 @@ class Reduction:
         """Remove keys as long as all points stay within their bounds; yields now and then."""
         for number in range(PASSES):
             before = dict(self._keys)
-            out = {place: _alternate(len(keys.frames), number) for place, keys in before.items()}
+            # Every other key, never the first or the last; odd and even ones alternate.
+            out = {place: np.arange(len(keys.frames)) % 2 == (number + 1) % 2 for place, keys in before.items()}
+            for own in out.values():
+                own[[0, -1]] = False
             for attempt in range(TRIES):
                 self._key({place: keys.kept(~out[place]) for place, keys in before.items()})
                 off = self._off(bounds)
@@ -131,8 +134,8 @@ class Reduction:
     def _off(self, bounds: Floats) -> dict[Place, Floats]:
         """Return the channels with the largest share in points too far off, and how far (F,) each moves them."""
         whole: list[Floats] = []
-        for part, own in zip(self._parts, self._displacements, strict=True):
-            whole.append(own if part.parent < 0 else times(whole[part.parent], own))
+        for moving, own in zip(self._parts, self._displacements, strict=True):
+            whole.append(own if moving.parent < 0 else times(whole[moving.parent], own))
         found: dict[Place, Floats] = {}
         bounds = np.broadcast_to(bounds, self._points.shape[2:0:-1]).T
         for owner in np.unique(self._owners).tolist():
@@ -144,13 +147,15 @@ class Reduction:
             off, path = off[:, frames], self._channels_of(owner)
             for place in path:
                 if place not in self._alone:
-                    self._alone[place] = self._motion(self._displaced_by(place))
+                    part, column = place
+                    values = self._parts[part].values.copy()
+                    values[:, column] = self._fitted[part][:, column]
+                    self._alone[place] = self._motion(self._parts[part].displacement(values))
             shares = np.stack([self._moved(self._alone[place], points, frames) for place in path])
             most = shares.argmax(axis=0)
             for k in np.unique(most[off]).tolist():
                 known = found.setdefault(path[k], np.zeros(len(bounds.T)))
-                share = np.where(off & (most == k), shares[k], 0.0).max(axis=0)
-                known[frames] = np.maximum(known[frames], share)
+                known[frames] = np.maximum(known[frames], np.where(off & (most == k), shares[k], 0.0).max(axis=0))
         return found
 
     def _channels_of(self, part: int) -> list[Place]:
@@ -161,13 +166,6 @@ class Reduction:
             part = self._parts[part].parent
         return found
 
-    def _displaced_by(self, place: Place) -> Floats:
-        """Return how one channel alone displaces its part, (F, 4, 4)."""
-        part, column = place
-        values = self._parts[part].values.copy()
-        values[:, column] = self._fitted[part][:, column]
-        return self._parts[part].displacement(values)
-
     def _motion(self, displacement: Floats) -> Floats:
         """Return what a displacement (F, 4, 4) adds to the place of a point, (3, 4, F), as matrices times the point."""
         return np.ascontiguousarray(times(self._world, displacement[:, :3] - np.eye(3, 4)).transpose(1, 2, 0))
@@ -175,14 +173,12 @@ class Reduction:
     def _moved(self, motion: Floats, points: Ints, frames: Ints | slice) -> Floats:
         """Return how far (p, f) a motion moves points on some frames."""
         x, y, z = self._points[:, points][..., frames]
-        square = sum((a * x + b * y + c * z + d) ** 2 for a, b, c, d in motion[..., frames])
-        return np.asarray(np.sqrt(square))
+        return np.asarray(np.sqrt(sum((a * x + b * y + c * z + d) ** 2 for a, b, c, d in motion[..., frames])))
 
     def _worst(self, place: Place, share: Floats) -> Ints:
         """Return the frames between keys of a channel on which its share (F,) in the error is largest."""
-        keys = self._keys[place].frames.tolist()
         found = []
-        for start, end in pairwise(keys):
+        for start, end in pairwise(self._keys[place].frames.tolist()):
             frame = start + int(share[start:end].argmax())
             if share[frame] >= WORST * share[max(frame - NEAR, 0) : frame + NEAR].max() > 0.0:
                 found.append(frame)
@@ -194,21 +190,13 @@ class Reduction:
         for place, own in keys.items():
             part, column = place
             if place not in self._curves or own is not self._keys[place]:
-                values = self._parts[part].values[:, column]
-                self._curves[place] = fitted(values, own.frames, own.pinned)
+                self._curves[place] = fitted(self._parts[part].values[:, column], own.frames, own.pinned)
                 self._fitted[part][:, column] = self._curves[place].on_frames()
                 self._alone.pop(place, None)
                 changed.add(part)
         self._keys = {**self._keys, **keys}
         for part in changed:
             self._displacements[part] = self._parts[part].displacement(self._fitted[part])
-
-
-def _alternate(count: int, number: int) -> Bools:
-    """Return flags for every other key, never the first or the last; odd and even numbers alternate."""
-    chosen = np.arange(count) % 2 == (number + 1) % 2
-    chosen[[0, -1]] = False
-    return np.asarray(chosen)
 
 
 def _put_back(out: Bools, keys: Ints, frames: Ints, reach: int) -> bool:
@@ -241,8 +229,7 @@ class Curve:
 
     def on_frames(self) -> Floats:
         """Return the values (F,) on all frames."""
-        own, length, weights = _segments(self.keys)
-        start, rising, end, falling = weights
+        own, length, (start, rising, end, falling) = _segments(self.keys)
         across = start * self.values[own] + end * self.values[own + 1]
         return np.asarray(across + length * (rising * self.slopes[own] + falling * self.slopes[own + 1]))
 
@@ -266,14 +253,13 @@ def fitted(values: Floats, keys: Ints, pinned: Bools) -> Curve:
                 part[i, k] = np.bincount(own, strength * a * b, count)
         pulls = strength * values
         wanted[:, i] = np.bincount(own, weights[i] * pulls, count) + np.bincount(own + 1, weights[2 + i] * pulls, count)
-    itself = parts[0]
-    itself[..., 1:] += parts[1][..., :-1]
+    itself, ends, beside = parts
+    itself[..., 1:] += ends[..., :-1]
     after, before = np.minimum(keys + 1, len(values) - 1), np.maximum(keys - 1, 0)
     itself[1, 1] += LOOSE
     wanted[:, 1] += LOOSE * (values[after] - values[before]) / (after - before)
-    beside, none = parts[2], np.zeros(count)
     pairs_of_bands = ((itself[0, 0], itself[1, 1]), (itself[0, 1], beside[1, 0]), (beside[0, 0], beside[1, 1]))
-    bands = np.array([np.stack(pair, axis=1).ravel() for pair in (*pairs_of_bands, (beside[0, 1], none))])
+    bands = np.array([np.ravel(pair, order="F") for pair in (*pairs_of_bands, (beside[0, 1], np.zeros(count)))])
     found = _solved(bands, wanted.ravel()).reshape(-1, 2)
     found[pinned, 0] = values[keys[pinned]]
     return Curve(keys, found[:, 0], found[:, 1])
@@ -294,10 +280,8 @@ def _segments(keys: Ints) -> tuple[Ints, Ints, Floats]:
 
 def _solved(bands: Floats, wanted: Floats) -> Floats:
     """Solve a symmetric system with four bands (4, n), the diagonal first, by elimination; right-hand side (n,)."""
-    rows, sides = bands.T.tolist(), wanted.tolist()
     padding = len(bands) - 1
-    rows += [[1.0, 0.0, 0.0, 0.0]] * padding
-    sides += [0.0] * padding
+    rows, sides = bands.T.tolist() + [[1.0, 0.0, 0.0, 0.0]] * padding, wanted.tolist() + [0.0] * padding
     for i in range(len(wanted)):
         size, *ties = rows[i]
         for k, tie in enumerate(ties, start=1):

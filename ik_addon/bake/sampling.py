@@ -236,8 +236,7 @@ class Frames:
         fk = plan.numbers.fk(numbers)[0]
 
         def write() -> bool:
-            posed = pose(self.ob, plan, self._sample(plan, numbers))
-            return channels.write(self.ob, plan.live, posed.channels[0])
+            return channels.write(self.ob, plan.live, pose(self.ob, plan, self._sample(plan, numbers)).channels[0])
 
         def again() -> bool:
             nonlocal numbers

@@ -66,8 +66,7 @@ class RootMotion:
             moved[:, 1, 0] = np.sin(angle)
             moved[:, 0, 1] = -moved[:, 1, 0]
         kept = np.array([1.0, 1.0, 1.0 if self.height else 0.0])
-        turned_rest = (moved[:, :3, :3] * (kept * rest[:3, 3])).sum(axis=-1)
-        moved[:, :3, 3] = kept * hips[:, :3, 3] - turned_rest
+        moved[:, :3, 3] = kept * hips[:, :3, 3] - (moved[:, :3, :3] * (kept * rest[:3, 3])).sum(axis=-1)
         return times(moved, np.broadcast_to(root, (count, 4, 4)))
 
 
@@ -147,7 +146,8 @@ def make_stepwise(
                 frame=frames[frame],
             )
         wanted = _with_root(bones, moving, rest, world, options.root, root)
-        lengths = [_length(bones, world, b) for b in bones.taken]
+        spans = (bones.figure.tails - bones.figure.heads)[list(bones.taken)]  # at rest, in the armature
+        lengths = np.linalg.norm(spans @ world[:3, :3].T, axis=1).tolist()
         made, names = _make(context, ob, wanted, [*lengths, max(lengths)], undo)
         yield 0.95
         _key(context.scene, made, replace(wanted, names=names), frames, undo)
@@ -226,20 +226,14 @@ def _parent_of(figure: Figure, taken: Sequence[int], found: Mapping[int, int], b
     """
     above = figure.parents[bone]
     while above >= 0:
-        same = [above] if above in taken else [b for b in taken if figure.are_together(b, above, SAME_PLACE)]
-        for other in same:
-            if bone not in _line(found, other):
+        for other in [above] if above in taken else [b for b in taken if figure.are_together(b, above, SAME_PLACE)]:
+            line = [other]  # upwards, as far as parents are known
+            while found.get(line[-1], -1) >= 0:
+                line.append(found[line[-1]])
+            if bone not in line:
                 return other
         above = figure.parents[above]
     return -1
-
-
-def _line(found: Mapping[int, int], bone: int) -> list[int]:
-    """Return a bone, its parent and so on, as far as parents are known."""
-    line = [bone]
-    while found.get(line[-1], -1) >= 0:
-        line.append(found[line[-1]])
-    return line
 
 
 def _root_place(bones: Bones, root: RootMotion | None) -> int:
@@ -292,12 +286,6 @@ def _with_root(
         np.concatenate([found.rest, stand[None]]),
         np.concatenate([found.poses, own[:, None]], axis=1),
     )
-
-
-def _length(bones: Bones, world: Floats, bone: int) -> float:
-    """Return the length of a bone at rest, in world space."""
-    span = bones.figure.tails[bone] - bones.figure.heads[bone]
-    return float(np.linalg.norm((world[:3, :3] * span).sum(axis=1)))
 
 
 def _make(
@@ -374,19 +362,16 @@ def _key(scene: Scene, made: Object, wanted: _Wanted, frames: Sequence[int], und
         if np.abs(moved).max() > MOVED * size:
             keyed += [keyframes.Channel(name, "location", i, moved[:, i]) for i in range(3)]
         keyed += [keyframes.Channel(name, "rotation_quaternion", i, turned[:, b, i]) for i in range(4)]
-    times_ = time_scale(scene) * np.array(frames, dtype=np.float64)
-    undo.callback(keyframes.write_channels(made, keyed, times_))
+    undo.callback(keyframes.write_channels(made, keyed, time_scale(scene) * np.array(frames, dtype=np.float64)))
     made.animation_data.action.name = made.name
 
 
 def _remarks(ob: Object, bones: Bones, poses: Floats) -> list[str]:
     found = []
-    sizes = np.linalg.norm(poses[:, :-1, :3, :3], axis=2)
-    scaled = np.abs(sizes - 1.0).max(axis=(0, 2)) > SCALED
+    scaled = np.abs(np.linalg.norm(poses[:, :-1, :3, :3], axis=2) - 1.0).max(axis=(0, 2)) > SCALED
     if scaled.any():
-        name = bones.names[int(np.argmax(scaled))]
         left_out = "The scale of '{bone}' was left out: the joints stay in place, but the mesh changes shape"
-        found.append(say(left_out, bone=name))
+        found.append(say(left_out, bone=bones.names[int(np.argmax(scaled))]))
     curved = [name for name in bones.names if ob.data.bones[name].bbone_segments > 1]
     if curved:
         found.append(say("Bendy bone '{bone}' stays straight", bone=curved[0]))
@@ -424,5 +409,4 @@ def _copies(
 
 
 def _modifiers(mesh: Object, ob: Object) -> list[ArmatureModifier]:
-    own = [modifier for modifier in mesh.modifiers if isinstance(modifier, ArmatureModifier)]
-    return [modifier for modifier in own if modifier.object == ob]
+    return [own for own in mesh.modifiers if isinstance(own, ArmatureModifier) and own.object == ob]

@@ -4,7 +4,7 @@ All of them start a macro of Drag Target, so that Blender's own transform handle
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from itertools import product
 
 from bpy.types import Context, Gizmo, GizmoGroup, Object, PoseBone
 from mathutils import Matrix, Vector
@@ -29,31 +29,23 @@ ALONG = [AXES[2].rotation_difference(axis).to_matrix().to_4x4() for axis in AXES
 """Turns a gizmo from Z, along which it is made, to each world axis."""
 
 
-class Grip(NamedTuple):
-    """A target or pole that is an object. Bones need none of these gizmos: Blender's own transform moves them."""
-
-    rig: str
-    """Name of the armature object."""
-    tip: str
-    role: str
-    ob: Object
-
-
-def grips(context: Context) -> Iterator[Grip]:
-    """Yield the visible goals of the enabled chains of all armatures in Pose Mode."""
+def grips(context: Context) -> Iterator[tuple[PoseBone, str, Object]]:
+    """Yield tip, role and object of the visible goals of the enabled chains of all armatures in Pose Mode."""
     for rig in context.objects_in_mode:
         for tip in tips(rig) if not why_closed(rig) else ():
             if chain_of(tip).enabled:
-                yield from grips_of(context, tip)
+                yield from ((tip, role, ob) for role, ob in grips_of(context, tip).items())
 
 
-def grips_of(context: Context, tip: PoseBone) -> Iterator[Grip]:
-    """Yield the visible goals of a chain."""
+def grips_of(context: Context, tip: PoseBone) -> dict[str, Object]:
+    """Return the visible goals of a chain that are objects, by role; bones are moved by Blender's own transform."""
     space: Struct = context.space_data
+    found = {}
     for role in ROLES:
         ob, bone = goal_of(chain_of(tip), role)
         if ob is not None and not (bone and ob.type == "ARMATURE") and ob.visible_get(viewport=space):
-            yield Grip(tip.id_data.name, tip.name, role, ob)
+            found[role] = ob
+    return found
 
 
 def take_hold(
@@ -89,9 +81,7 @@ class GoalGizmos(GizmoGroup):
     @classmethod
     def poll(cls, context: Context) -> bool:
         """Show in Pose Mode on a usable armature, but not during playback, where a hundred rings take 4 ms a frame."""
-        if context.mode != "POSE" or context.screen.is_animation_playing:
-            return False
-        return not obstacle(context)
+        return context.mode == "POSE" and not context.screen.is_animation_playing and not obstacle(context)
 
 
 class IK_ADDON_GGT_rings(GoalGizmos):
@@ -113,28 +103,28 @@ class IK_ADDON_GGT_rings(GoalGizmos):
         """Add, remove and place the rings to match the goals."""
         # With Pose Body the joint under a target is dragged, which takes the target along.
         roles = {"pole"} if is_in_hand(context) else ROLES
-        shown = {(own.rig, own.tip, own.role): own for own in grips(context) if own.role in roles}
+        shown = {(tip.id_data.name, tip.name, role): ob for tip, role, ob in grips(context) if role in roles}
         for key in self.rings.keys() - shown.keys():
             self.gizmos.remove(self.rings.pop(key))
         theme = context.preferences.themes[0].user_interface
         size: float = preferences().ring_size
         active = active_chain(context)
-        for key, goal in shown.items():
-            ring = self.rings.get(key) or self._new(goal)
-            is_active = active is not None and (goal.rig, goal.tip) == (active.id_data.name, active.name)
+        for key, ob in shown.items():
+            ring = self.rings.get(key) or self._new(*key)
+            is_active = active is not None and key[:2] == (active.id_data.name, active.name)
             ring.color = theme.gizmo_primary if is_active else theme.gizmo_secondary
             ring.alpha = CLEAR if is_active else FAINT
             ring.scale_basis = size * (RING_OF_ACTIVE if is_active else RING)
-            ring.matrix_basis = Matrix.Translation(goal.ob.matrix_world.translation)
+            ring.matrix_basis = Matrix.Translation(ob.matrix_world.translation)
 
-    def _new(self, goal: Grip) -> Gizmo:
+    def _new(self, rig: str, tip: str, role: str) -> Gizmo:
         ring: Struct = self.gizmos.new("GIZMO_GT_move_3d")
         ring.draw_style = "RING_2D"
         ring.draw_options = {"ALIGN_VIEW", "FILL_SELECT"}
         ring.color_highlight, ring.alpha_highlight = (1.0, 1.0, 1.0), CLEAR
         ring.use_tooltip = False  # after a drag the mouse rests on the ring, and a tooltip would cover the character
-        take_hold(ring, goal.role, goal.rig, goal.tip)
-        self.rings[goal.rig, goal.tip, goal.role] = ring
+        take_hold(ring, role, rig, tip)
+        self.rings[rig, tip, role] = ring
         return ring
 
 
@@ -153,29 +143,25 @@ class IK_ADDON_GGT_tool(GoalGizmos):
     def setup(self, context: Context) -> None:
         """Make the arrows and the dials."""
         self.handles: list[tuple[Gizmo, str, int, bool]] = []
-        for axis in range(3):
-            for role in ROLES:
-                self._add(context, "GIZMO_GT_arrow_3d", role, axis).length = 0.8
-            dial = self._add(context, "GIZMO_GT_dial_3d", "target", axis, turns=True)
-            dial.draw_options = {"CLIP"}
-            dial.scale_basis = DIAL
-
-    def _add(self, context: Context, kind: str, role: str, axis: int, *, turns: bool = False) -> Struct:
-        gizmo: Struct = self.gizmos.new(kind)
-        color = getattr(context.preferences.themes[0].user_interface, f"axis_{'xyz'[axis]}")
-        gizmo.color = gizmo.color_highlight = color
-        gizmo.alpha, gizmo.alpha_highlight = FAINT, 1.0
-        gizmo.line_width = 2.0
-        gizmo.use_draw_modal = True
-        take_hold(gizmo, role, axis=axis, turns=turns)
-        self.handles.append((gizmo, role, axis, turns))
-        return gizmo
+        for axis, (role, turns) in product(range(3), (("target", False), ("pole", False), ("target", True))):
+            gizmo: Struct = self.gizmos.new("GIZMO_GT_dial_3d" if turns else "GIZMO_GT_arrow_3d")
+            color = getattr(context.preferences.themes[0].user_interface, f"axis_{'xyz'[axis]}")
+            gizmo.color = gizmo.color_highlight = color
+            gizmo.alpha, gizmo.alpha_highlight = FAINT, 1.0
+            gizmo.line_width = 2.0
+            gizmo.use_draw_modal = True
+            if turns:
+                gizmo.draw_options, gizmo.scale_basis = {"CLIP"}, DIAL
+            else:
+                gizmo.length = 0.8
+            take_hold(gizmo, role, axis=axis, turns=turns)
+            self.handles.append((gizmo, role, axis, turns))
 
     def draw_prepare(self, context: Context) -> None:
         """Move arrows and dials to the goals of the active chain."""
         tip = active_chain(context)
         usable = tip if tip is not None and chain_of(tip).enabled else None
-        shown = {} if usable is None else {goal.role: goal.ob for goal in grips_of(context, usable)}
+        shown = {} if usable is None else grips_of(context, usable)
         turnable = usable is not None and takes_orientation(usable)
         for gizmo, role, axis, turns in self.handles:
             ob = shown.get(role) if turnable or not turns else None

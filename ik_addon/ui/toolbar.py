@@ -89,8 +89,13 @@ class IKAddonPoseTool(WorkSpaceTool):
 
     @staticmethod
     def draw_cursor(context: Context, _tool: WorkSpaceTool, place: tuple[int, int]) -> None:
-        """Highlight the joint that would be dragged."""
-        draw_highlight(context, place)
+        """Draw around the mouse at a position in the window; log an unexpected error once, not at every mouse move."""
+        if _State.draws:
+            try:
+                _draw(context, place)
+            except Exception:
+                _State.draws = False
+                log.exception("The Pose Body tool no longer shows what is under the mouse")
 
 
 def draw_range(context: Context, layout: UILayout) -> None:
@@ -121,17 +126,6 @@ class _State:
     unexpected error was logged."""
 
 
-def draw_highlight(context: Context, place: tuple[int, int]) -> None:
-    """Draw around the mouse at a position in the window; log an unexpected error once."""
-    if not _State.draws:
-        return
-    try:
-        _draw(context, place)
-    except Exception:
-        _State.draws = False  # log it once, not at every mouse move
-        log.exception("The Pose Body tool no longer shows what is under the mouse")
-
-
 def _draw(context: Context, place: tuple[int, int]) -> None:
     drag = held_body()
     if drag is not None:
@@ -143,8 +137,8 @@ def _draw(context: Context, place: tuple[int, int]) -> None:
     found = picked(context, Vector((place[0] - corner[0], place[1] - corner[1])))
     if found is not None:
         scale = context.preferences.system.ui_scale
-        hue = context.preferences.themes[0].user_interface.gizmo_hi
-        color = (hue[0], hue[1], hue[2], 1.0)
+        red, green, blue = context.preferences.themes[0].user_interface.gizmo_hi
+        color = (red, green, blue, 1.0)
         ends = np.pad(corner + found.ends, ((0, 0), (0, 1)))
         draw_lines(ends, faded(color, 0.5), LINE * scale)
         draw_lines(ends[int(found.use_tail)] + RING * scale * CIRCLE, color, LINE / 2.0 * scale)

@@ -180,14 +180,8 @@ class ChainOperator(ArmatureOperator):
 
     @classmethod
     def why_unavailable(cls, context: Context, ob: Object) -> str:
-        """Require an active chain that suits this operator."""
-        tip = active_chain(context)
-        return why_chainless(ob) or say(NONE_ACTIVE) if tip is None else cls.why_unfit(tip)
-
-    @classmethod
-    def why_unfit(cls, _tip: PoseBone) -> str:
-        """Return why a chain does not suit this operator, or an empty string if it does."""
-        return ""
+        """Require an active chain."""
+        return why_chainless(ob) or say(NONE_ACTIVE) if active_chain(context) is None else ""
 
 
 def asked(kind: Callable[..., Declared], name: str, description: str, **rest: Value) -> Declared:

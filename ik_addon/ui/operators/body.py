@@ -92,8 +92,7 @@ class IK_ADDON_OT_pose_body(BodyDragOptions, ArmatureOperator):
         unknown = next((pin for pin in pins if pin not in ob.pose.bones), None)
         if unknown is not None:
             raise UserError("'{rig}' has no bone '{bone}' to pin", rig=ob.name, bone=unknown)
-        name = self.bone or name_of_active(ob)
-        drag = BodyDrag(context, ob, self.ask(name, self.use_tail, pins or None))
+        drag = BodyDrag(context, ob, self.ask(self.bone or name_of_active(ob), self.use_tail, pins or None))
         is_placed = self.properties.is_property_set("location")
         drag.move(context, Vector(self.location) - drag.start if is_placed else Vector(self.offset))
         return finish(self, context, drag)
@@ -137,8 +136,7 @@ class IK_ADDON_OT_body_hold(BodyDragOptions, HoldOperator):
 
     def hold(self, context: Context, ob: Object) -> set[str]:
         """Take hold of the joint."""
-        ask = self.ask(self.bone or name_of_active(ob), self.use_tail)
-        cursor.CursorDrag(context, BodyDrag(context, ob, ask))
+        cursor.CursorDrag(context, BodyDrag(context, ob, self.ask(self.bone or name_of_active(ob), self.use_tail)))
         return {"FINISHED"}
 
 

@@ -130,10 +130,9 @@ class IK_ADDON_OT_snap_target(FramesOperator):
             remarks = yield from snap.key_range(context, ob, found, frames, shown=self.pose == "SHOWN", poles=poles)
             return self.done(say("{done} on {frames}", done=done, frames=count_of_frames(len(frames))), remarks)
         remarks = []
+        is_shown = {tip.name: snap.is_solved(tip) if self.pose == "AUTO" else self.pose == "SHOWN" for tip in found}
         for shown in (True, False):
-            own = [
-                tip for tip in found if (snap.is_solved(tip) if self.pose == "AUTO" else self.pose == "SHOWN") == shown
-            ]
+            own = [tip for tip in found if is_shown[tip.name] == shown]
             remarks += snap.snap_here(context, ob, own, shown=shown, poles=poles) if own else []
         return self.done(done, remarks)
 

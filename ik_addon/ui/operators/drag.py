@@ -226,9 +226,10 @@ class IK_ADDON_OT_drag_target(RangeOptions, ChainOperator):
     )
 
     @classmethod
-    def why_unfit(cls, tip: PoseBone) -> str:
+    def why_unavailable(cls, context: Context, ob: Object) -> str:
         """Require an enabled chain with a target."""
-        return why_not_draggable(tip) or why_lacking(tip)
+        tip = active_chain(context)
+        return super().why_unavailable(context, ob) if tip is None else why_not_draggable(tip) or why_lacking(tip)
 
     def perform_on_chain(self, context: Context, tip: PoseBone) -> set[str]:
         """Move the target by `offset` and solve."""

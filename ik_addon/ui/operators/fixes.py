@@ -301,8 +301,7 @@ def _fix_of_transforms(tip: PoseBone) -> Fix | None:
 
 def _rides_on(goal: Object, bone: str, moved: set[str], ob: Object) -> bool:
     """Whether a goal follows any of the `moved` bones of an armature, or a bone of another armature."""
-    carriers = Sources().carriers([Part(goal, bone)])
-    return any(own.bone in moved or own.armature != uid_of(ob) for own in carriers)
+    return any(own.bone in moved or own.armature != uid_of(ob) for own in Sources().carriers([Part(goal, bone)]))
 
 
 def _detached(tip: PoseBone, goal: Object, bone: str, role: str) -> Fix | None:

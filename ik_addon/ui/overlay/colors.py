@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bpy.types import Theme
 
@@ -16,8 +16,7 @@ REACH = 0.35
 """Opacity of the reach circle."""
 
 
-@dataclass(frozen=True)
-class Palette:
+class Palette(NamedTuple):
     """The colors of the overlay."""
 
     states: tuple[Color, ...]
@@ -29,8 +28,7 @@ class Palette:
     pin: Color
 
 
-@dataclass(frozen=True)
-class Sizes:
+class Sizes(NamedTuple):
     """The sizes of the overlay in pixels."""
 
     wide: float
@@ -46,11 +44,8 @@ class Sizes:
 
 def palette(theme: Theme, own: IKAddonPreferences) -> Palette:
     """Return the colors of the overlay from the theme or from the add-on's preferences, depending on `use_theme`."""
-    return themed(theme) if own.use_theme else chosen(own)
-
-
-def chosen(own: IKAddonPreferences) -> Palette:
-    """Return the colors set in the add-on's preferences."""
+    if own.use_theme:
+        return themed(theme)
     states = (own.color_unsolved, own.color_reached, own.color_limited, own.color_out_of_reach, own.color_failed)
     return _palette(states, own.color_swing, own.color_twist, own.color_reach, own.color_pin)
 

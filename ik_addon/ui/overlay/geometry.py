@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 from bpy.types import RegionView3D
@@ -31,8 +32,7 @@ class State(IntEnum):
     FAILED = 4
 
 
-@dataclass(frozen=True)
-class Chains:
+class Chains(NamedTuple):
     """C chains with J joints in all, in world space."""
 
     joints: Floats
@@ -51,8 +51,7 @@ class Chains:
     """(C,) whether a chain is active."""
 
 
-@dataclass(frozen=True)
-class Joint:
+class Joint(NamedTuple):
     """A bone with limits."""
 
     head: Floats
@@ -71,8 +70,7 @@ class Joint:
     """Blender draws arcs for the same limits."""
 
 
-@dataclass(frozen=True)
-class Plane:
+class Plane(NamedTuple):
     """The plane that a planar chain stays in."""
 
     center: Floats
@@ -83,8 +81,7 @@ class Plane:
     """Length of the chain."""
 
 
-@dataclass(frozen=True)
-class Active:
+class Active(NamedTuple):
     """What is shown only of an active chain, in armature space."""
 
     world: Floats
@@ -103,8 +100,7 @@ class Active:
     """The plane in which a planar chain stays."""
 
 
-@dataclass(frozen=True)
-class Shown:
+class Shown(NamedTuple):
     """What a viewport shows for all armatures."""
 
     chains: Chains
@@ -140,8 +136,7 @@ class Painted:
         return Painted(np.concatenate([self.points, other.points]), np.concatenate([self.colors, other.colors]))
 
 
-@dataclass(frozen=True)
-class Drawing:
+class Drawing(NamedTuple):
     """All geometry that does not depend on the view, in world space."""
 
     segments: Painted
@@ -153,23 +148,22 @@ class Drawing:
     """(k, 3) joints at a limit."""
 
 
-def drawing(chains: Chains, actives: Sequence[Active], palette: Palette) -> Drawing:
+def drawing(shown: Shown, palette: Palette) -> Drawing:
     """Return the geometry of all chains, with the limits of the active ones."""
+    chains = shown.chains
     lines: list[Part] = []
     filled: list[Part] = []
+    ends: list[Part] = []
     with np.errstate(all="ignore"):  # NaN is left out below
-        for active in actives:
+        for active in shown.actives:
             parts = [limit(joint, palette) for joint in active.limits]
             parts += [] if active.plane is None else [plane(active.plane, palette)]
             parts += [] if active.bend is None else [([(active.bend, palette.states[active.state])], [])]
             lines += [(moved(active.world, points), color) for edges, _ in parts for points, color in edges]
             filled += [(moved(active.world, points), color) for _, faces in parts for points, color in faces]
+            if active.end is not None:
+                ends.append((moved(active.world, active.end), palette.states[active.state]))
         dashed, wide = goal_lines(chains, palette), segments(chains, palette)
-        ends = [
-            (moved(active.world, active.end), palette.states[active.state])
-            for active in actives
-            if active.end is not None
-        ]
     return Drawing(
         segments=wide + _painted(ends),
         edges=dashed + _painted(lines),
@@ -198,23 +192,15 @@ def goal_lines(chains: Chains, palette: Palette) -> Painted:
     middle = (starts + chains.ends) // 2
     colors = _state_colors(chains, palette)
     tips = chains.joints[chains.ends]
-    arrived = np.linalg.norm(chains.targets - tips, axis=1) < ARRIVED * np.linalg.norm(
-        tips - chains.joints[chains.ends - 1], axis=1
-    )
+    last = tips - chains.joints[chains.ends - 1]
+    arrived = np.linalg.norm(chains.targets - tips, axis=1) < ARRIVED * np.linalg.norm(last, axis=1)
     away = np.flatnonzero(~arrived & np.isfinite(chains.targets).all(axis=1))
     bent = np.flatnonzero(np.isfinite(chains.poles).all(axis=1))
-    points = np.concatenate(
-        [dashes(tips[away], chains.targets[away]), dashes(chains.joints[middle[bent]], chains.poles[bent])]
-    )
-    faint = colors[bent] * [1.0, 1.0, 1.0, 0.5]
-    tints = np.repeat(np.concatenate([colors[away], faint]), DASHES, axis=0)
+    start = np.concatenate([tips[away], chains.joints[middle[bent]]])[:, None]
+    end = np.concatenate([chains.targets[away], chains.poles[bent]])[:, None]
+    points = start + (np.arange(2 * DASHES) / (2 * DASHES - 1))[:, None] * (end - start)
+    tints = np.concatenate([colors[away], colors[bent] * [1.0, 1.0, 1.0, 0.5]]).repeat(DASHES, axis=0)
     return _finite_lines(points.reshape(-1, 2, 3).astype(np.float32), tints.astype(np.float32))
-
-
-def dashes(start: Floats, end: Floats) -> Floats:
-    """Return the ends (k, 2 DASHES, 3) of the dashes of lines between points (k, 3)."""
-    share = np.arange(2 * DASHES) / (2 * DASHES - 1)
-    return np.asarray(start[:, None] + share[:, None] * (end - start)[:, None])
 
 
 def _state_colors(chains: Chains, palette: Palette) -> Floats:
@@ -317,8 +303,7 @@ def arrow(joint: Floats, side: Floats, across: Floats, size: float) -> Floats:
 
 def circle(normal: Floats) -> Floats:
     """Return points (CIRCLE, 3) on the unit circle about the origin, perpendicular to a unit vector (3,)."""
-    helper = np.eye(3)[np.argmin(np.abs(normal))]
-    u = np.cross(normal, helper)
+    u = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
     u = u / np.linalg.norm(u)
     return ring(u, np.cross(normal, u), CIRCLE)
 
@@ -386,8 +371,7 @@ def reach(center: Floats, radius: float, eye: Floats) -> Floats:
         return np.zeros((0, 3))  # a sphere has no outline from inside
     normal = seen / distance
     nearer = radius * abs(eye[3]) / distance
-    points = center + radius * (nearer * normal + np.sqrt(1.0 - nearer**2) * circle(normal))
-    return loop(points)
+    return loop(center + radius * (nearer * normal + np.sqrt(1.0 - nearer**2) * circle(normal)))
 
 
 # ---- marks that have one size on the screen: a diamond for a pinned location, a ring for a pinned rotation
@@ -408,22 +392,12 @@ def marks(places: dict[float, Floats], view: RegionView3D, width: float, scale: 
     """
     to_clip = matrix_array(view.perspective_matrix)
     right, up = matrix_array(view.view_matrix)[:2, :3]
-    return np.concatenate(
-        [
-            _polygons(own, MARK_SIDES[radius], radius * scale * _pixel(to_clip, own, width), right, up)
-            for radius, own in places.items()
-        ]
-    )
-
-
-def _pixel(to_clip: Floats, places: Floats, width: float) -> Floats:
-    """Return the size (k,) of a pixel in world units at positions (k, 3); NaN behind the viewer."""
-    depths = places.dot(to_clip[3, :3]) + to_clip[3, 3]
     across = np.sqrt((to_clip[0, :3] * to_clip[0, :3]).sum())
-    return np.where(depths > 0.0, 2.0 * depths / (width * across), np.nan)
-
-
-def _polygons(places: Floats, sides: int, radii: Floats, right: Floats, up: Floats) -> Floats:
-    """Return the lines (k, 3) of polygons that face the viewer, leaving out those that are not finite."""
-    keep = np.isfinite(places).all(axis=1) & np.isfinite(radii)
-    return np.asarray(places[keep, None] + radii[keep, None, None] * loop(ring(right, up, sides))).reshape(-1, 3)
+    found = []
+    for radius, own in places.items():
+        depths = own.dot(to_clip[3, :3]) + to_clip[3, 3]
+        sizes = radius * scale * np.where(depths > 0.0, 2.0 * depths / (width * across), np.nan)  # NaN: behind the eye
+        keep = np.isfinite(own).all(axis=1) & np.isfinite(sizes)
+        corners = loop(ring(right, up, MARK_SIDES[radius]))
+        found.append((own[keep, None] + sizes[keep, None, None] * corners).reshape(-1, 3))
+    return np.concatenate(found)

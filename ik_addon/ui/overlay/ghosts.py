@@ -6,7 +6,7 @@ decides, nothing is shown.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from bpy.types import Context
@@ -24,8 +24,7 @@ SHOWN = (-1.0, -0.5, 0.5, 1.0)
 """The frames of the ghosts, as parts of the range."""
 
 
-@dataclass(frozen=True)
-class Ghosts:
+class Ghosts(NamedTuple):
     """The frames around a drag, as they are without it; positions in world space."""
 
     bones: Floats

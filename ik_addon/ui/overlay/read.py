@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from bpy.types import Depsgraph, Object, PoseBone, SpaceView3D, ViewLayer
@@ -25,11 +26,10 @@ from ...solve.problem import Bools, Floats, Ints
 from .geometry import DIAMOND, RING, Active, Chains, Joint, Plane, Shown, State, arrow
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """The bones of an armature's C enabled chains, with J joints in all."""
 
-    count: int
+    size: int
     """Number of bones in the armature."""
     tips: tuple[str, ...]
     """Names of the tip bones."""
@@ -66,7 +66,7 @@ class Layout:
         through = {end.name: i for i, end in reversed([*enumerate(at_ends)])}
         through |= {name: i for i, path in reversed([*enumerate(paths)]) for name in path}
         return cls(
-            count=len(index),
+            size=len(index),
             tips=tuple(tip.name for tip in own),
             owner=through | {tip.name: i for i, tip in enumerate(own)},
             bones=np.array([index[name] for name in names], dtype=np.int64),
@@ -85,7 +85,7 @@ class Layout:
         """Whether the armature still has these bones; changes of chains must be tracked by the caller."""
         bones = ob.pose.bones
         # Look bones up by name: by index, Blender walks the list.
-        return len(bones) == self.count and all(name in bones for name in {*self.names, *self.tips, *self.pins})
+        return len(bones) == self.size and all(name in bones for name in {*self.names, *self.tips, *self.pins})
 
 
 STALE = 1e-3
@@ -104,8 +104,7 @@ STATES = {
 }
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(NamedTuple):
     """What to read of the active chain."""
 
     limits: bool = True
@@ -144,8 +143,7 @@ class Reader:
         found = {}
         for ob in view_layer.objects:
             known = self.faults.get(ob.session_uid, {})
-            names = [tip.name for tip in tips(ob) if tip.name not in known] if ob.type == "ARMATURE" else []
-            for name in names:
+            for name in [tip.name for tip in tips(ob) if tip.name not in known] if ob.type == "ARMATURE" else ():
                 try:
                     alone = Layout.of(ob, {other.name for other in tips(ob)} - {name})
                     if alone.tips:
@@ -169,7 +167,10 @@ class Reader:
             if ob.mode == "EDIT":
                 self._layouts.pop(ob.session_uid, None)
                 continue
-            found.append((ob, self._layout(ob)))
+            layout = self._layouts.get(ob.session_uid)
+            if layout is None or not layout.fits(ob):
+                layout = self._layouts[ob.session_uid] = Layout.of(ob, self.faults.get(ob.session_uid, {}))
+            found.append((ob, layout))
         return found
 
     def read(
@@ -190,12 +191,6 @@ class Reader:
             return (), None
         shown = _shown(rigs, view_layer, wanted)
         return _signature(shown), shown
-
-    def _layout(self, ob: Object) -> Layout:
-        known = self._layouts.get(ob.session_uid)
-        if known is None or not known.fits(ob):
-            known = self._layouts[ob.session_uid] = Layout.of(ob, self.faults.get(ob.session_uid, {}))
-        return known
 
 
 @np.errstate(all="ignore")  # a pose may hold anything
@@ -223,7 +218,7 @@ class _Posed:
         self.ob, self.layout, self.evaluated = ob, layout, ob.evaluated_get(depsgraph)
         self.active = _active(ob, layout, view_layer.objects.active)
         self.world = matrix_array(self.evaluated.matrix_world)
-        poses = np.empty(16 * layout.count, dtype=np.float32)
+        poses = np.empty(16 * layout.size, dtype=np.float32)
         self.evaluated.pose.bones.foreach_get("matrix", poses)
         columns = poses.reshape(-1, 4, 4)[layout.bones]  # Blender stores columns
         self.joints = columns[:, 3, :3].astype(np.float64)
@@ -241,13 +236,11 @@ class _Posed:
             target = NOWHERE if is_there else _place(chain_of(bones[name]), "target", depsgraph)
             pole = _place(chain_of(bones[name]), "pole", depsgraph) if i == self.active else NOWHERE
             state = State.UNKNOWN if status is None else STATES[status]
-            is_done = state is State.REACHED and not is_there
-            yield target, pole, State.UNKNOWN if is_done and self._is_away(i, target) else state, at_limit
-
-    def _is_away(self, chain: int, target: Place) -> bool:
-        """Whether the target of a chain that reached it has moved since."""
-        joints = moved(self.world, self.joints[self.layout.joints_of(chain)])
-        return bool(norm(joints[-1] - target) > STALE * _length(joints))
+            if state is State.REACHED and not is_there:
+                joints = moved(self.world, self.joints[self.layout.joints_of(i)])
+                if norm(joints[-1] - target) > STALE * _length(joints):  # the target has moved since
+                    state = State.UNKNOWN
+            yield target, pole, state, at_limit
 
     def joints_at_limit(self) -> Bools:
         """Return which joints (J,) are at a limit."""
@@ -350,8 +343,7 @@ def _limits(bones: Sequence[PoseBone], evaluated: Object, at_limit: Collection[s
 
 def has_arc(bone: PoseBone) -> bool:
     """Whether Blender itself draws arcs for the limits of a bone, as it does for selected bones in Pose Mode."""
-    is_limited = bone.use_ik_limit_x or bone.use_ik_limit_z
-    return is_limited and bone.id_data.mode == "POSE" and compat.is_selected(bone)
+    return (bone.use_ik_limit_x or bone.use_ik_limit_z) and bone.id_data.mode == "POSE" and compat.is_selected(bone)
 
 
 def _signature(shown: object) -> Hashable:
@@ -360,8 +352,6 @@ def _signature(shown: object) -> Hashable:
         return hash(shown.tobytes())
     if isinstance(shown, tuple):
         return tuple(map(_signature, shown))
-    if is_dataclass(shown):
-        return tuple(map(_signature, vars(shown).values()))
     return shown
 
 

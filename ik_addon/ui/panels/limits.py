@@ -44,31 +44,22 @@ class VIEW3D_PT_ik_addon_limits(FoldedPanel):
         bone = active_bone(ob)
         if bone is None:
             return
-        row = layout.row()
-        row.label(text=bone.name, icon="BONE_DATA", translate=False)
+        layout.row().label(text=bone.name, icon="BONE_DATA", translate=False)
         tip = chain_with(bone)
-        draw_presets(layout, with_chain=tip is not None)
+        row = layout.row(align=True)
+        row.menu(MENU, text=IK_ADDON_MT_presets.bl_label)
         if tip is not None:
+            row.operator("ik_addon.preset_add", text="", icon="ADD")
+            if is_own(IK_ADDON_MT_presets.bl_label):
+                row.operator("ik_addon.preset_add", text="", icon="REMOVE").remove_active = True
             layout.prop(chain_of(tip), "use_limits")
         evaluated = ob.evaluated_get(context.view_layer.depsgraph)
         angles = dict(zip("xyz", angles_of(evaluated.pose.bones[bone.name]), strict=True))
         for axis in "xzy":
             draw_axis(layout, context, bone, axis, None if is_narrow(context) else angles[axis])
         column = layout.column(align=True)
-        operator = column.operator("ik_addon.limit_from_pose", icon="POSE_HLT")
-        operator.all_selected = len(selected(ob)) > 1
+        column.operator("ik_addon.limit_from_pose", icon="POSE_HLT").all_selected = len(selected(ob)) > 1
         draw_button(column, context, "ik_addon.limits_copy", "PASTEDOWN", "Copy Limits")
-
-
-def draw_presets(layout: UILayout, *, with_chain: bool) -> None:
-    """Draw the menu of presets; with a chain, also buttons to add and remove a preset."""
-    row = layout.row(align=True)
-    row.menu(MENU, text=IK_ADDON_MT_presets.bl_label)
-    if not with_chain:
-        return
-    row.operator("ik_addon.preset_add", text="", icon="ADD")
-    if is_own(IK_ADDON_MT_presets.bl_label):
-        row.operator("ik_addon.preset_add", text="", icon="REMOVE").remove_active = True
 
 
 def is_own(name: str) -> bool:

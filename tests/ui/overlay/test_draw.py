@@ -66,7 +66,7 @@ def seen(addon: Addon, tip: bpy.types.PoseBone | None = None, **wanted: bool) ->
 def drawn(addon: Addon, seen: Seen) -> Any:
     """Return the geometry of what is shown."""
     colors = addon.module("ui.overlay.colors").themed(bpy.context.preferences.themes[0])
-    return addon.module("ui.overlay.geometry").drawing(seen.chains, seen.actives, colors)
+    return addon.module("ui.overlay.geometry").drawing(seen, colors)
 
 
 @contextmanager

@@ -44,7 +44,7 @@ class Overlay(SimpleNamespace):
         values: dict[str, Any] = {"world": np.eye(4), "limits": (), "state": self.geometry.State.REACHED}
         values |= dict.fromkeys(("reach", "bend", "end", "plane"))
         active = [self.geometry.Active(**{**values, **parts})] if parts else []
-        return self.geometry.drawing(chains or self.chains(), active, self.palette)
+        return self.geometry.drawing(self.geometry.Shown(chains or self.chains(), active), self.palette)
 
     def limit(self, joint: Any) -> Any:
         return self.geometry.limit(joint, self.palette)
