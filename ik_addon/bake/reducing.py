@@ -1,8 +1,9 @@
 """Reduce the keys of a bake to as few as keep every joint near the full bake, checked in playback."""
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from bpy.types import Depsgraph, Object, PoseBone, ViewLayer
@@ -40,8 +41,7 @@ ATTEMPTS = 6
 """How often keys are added if playback is farther off than computed."""
 
 
-@dataclass(frozen=True)
-class _Played:
+class _Played(NamedTuple):
     """Playback of an armature on F frames."""
 
     poses: Floats

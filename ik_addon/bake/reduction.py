@@ -8,8 +8,8 @@ cubic; the values and slopes of keys are fitted by least squares.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise, zip_longest
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,8 +31,7 @@ Place = tuple[int, int]
 """A channel: the index of its part, and its index among the part's channels."""
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A bone whose channels are keyed, on F frames."""
 
     parent: int
@@ -44,8 +43,7 @@ class Part:
     other bones keep their pose."""
 
 
-@dataclass(frozen=True)
-class _Keys:
+class _Keys(NamedTuple):
     """The keys of a channel."""
 
     frames: Ints
@@ -211,8 +209,7 @@ def _put_back(out: Bools, keys: Ints, frames: Ints, reach: int) -> bool:
 # ---- curves
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """A curve over F frames that is keyed on K of them."""
 
     keys: Ints

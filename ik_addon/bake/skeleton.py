@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -37,8 +38,7 @@ SAME_PLACE = 1e-3
 """Bones whose ends at rest are closer than this, in bone lengths, stand in for each other."""
 
 
-@dataclass(frozen=True)
-class RootMotion:
+class RootMotion(NamedTuple):
     """How the root of a skeleton takes over motion of the hips. It always takes the horizontal movement."""
 
     name: str
@@ -150,7 +150,7 @@ def make_stepwise(
         lengths = np.linalg.norm(spans @ world[:3, :3].T, axis=1).tolist()
         made, names = _make(context, ob, wanted, [*lengths, max(lengths)], undo)
         yield 0.95
-        _key(context.scene, made, replace(wanted, names=names), frames, undo)
+        _key(context.scene, made, wanted._replace(names=names), frames, undo)
         meshes = _copies(context, ob, made, deformed, worlds[0, 1:], undo) if options.meshes else []
     return Made(made, meshes, frames[0], len(frames), _remarks(ob, bones, times(inverse(worlds[:, :1]), shown)))
 
@@ -254,8 +254,7 @@ def _root_place(bones: Bones, root: RootMotion | None) -> int:
     return place
 
 
-@dataclass(frozen=True)
-class _Wanted:
+class _Wanted(NamedTuple):
     """The k bones of the new armature and their motion in world space."""
 
     names: list[str]
@@ -279,7 +278,7 @@ def _with_root(
     own = root.of(moving[:, -1], rest[-1], found.rest[place] if place >= 0 else stand)
     if place >= 0:
         found.poses[:, place] = own
-        return replace(found, parents=[place if p < 0 and b != place else p for b, p in enumerate(found.parents)])
+        return found._replace(parents=[place if p < 0 and b != place else p for b, p in enumerate(found.parents)])
     return _Wanted(
         [*found.names, root.name],
         [*(len(found.names) if p < 0 else p for p in found.parents), -1],

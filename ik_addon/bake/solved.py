@@ -66,9 +66,9 @@ class Solved:
         own = slice(*np.searchsorted(self.played, (batch.start, batch.stop)))
         if own.start < own.stop:
             self.poses[own] = posed.poses_on(self.played[own] - start)[:, self.rows, :3]
-        for c, own in self._own(plan):
-            self._status[batch, own] = posed.outcomes.status[:, c]
-            self.errors[batch, own] = posed.outcomes.error[:, c]
+        for c, keyed in self._own(plan):
+            self._status[batch, keyed] = posed.outcomes.status[:, c]
+            self.errors[batch, keyed] = posed.outcomes.error[:, c]
         self._at_limit += posed.outcomes.at_limit.sum(axis=0)
 
     def _own(self, plan: Plan) -> list[tuple[int, int]]:

@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Generator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -43,8 +43,7 @@ from .outputs import Files, Output
 NAME = "ik_bake"
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(NamedTuple):
     """An armature that was baked."""
 
     ob: Object
@@ -104,8 +103,7 @@ def as_text(report: Json) -> str:
     return json.dumps(report, indent=2, default=float) + "\n"
 
 
-@dataclass(frozen=True)
-class _Work:
+class _Work(NamedTuple):
     """An armature that is baked."""
 
     job: Job
@@ -279,23 +277,17 @@ def _why_unread(ob: Object) -> str:
 
 def _armatures(options: argparse.Namespace) -> list[Object]:
     """Return the armatures of the scene, or those named by the options."""
-    if not options.armature:
-        return _armatures_of_scene()
-    chosen = [_named(name) for name in options.armature]
-    return [ob for ob in _armatures_of_scene() if ob in chosen]
+    every = [ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE"]
+    chosen = [_named(name, every) for name in options.armature or ()]
+    return [ob for ob in every if ob in chosen or not options.armature]
 
 
-def _armatures_of_scene() -> list[Object]:
-    return [ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE"]
-
-
-def _named(name: str) -> Object:
+def _named(name: str, every: list[Object]) -> Object:
     """Return the armature of this name, which for a linked one may include its library to distinguish it.
 
     Raises:
         CommandError: there is none, or more than one.
     """
-    every = _armatures_of_scene()
     found = [ob for ob in every if ob.name_full == name] or [ob for ob in every if ob.name == name]
     if len(found) == 1:
         return found[0]

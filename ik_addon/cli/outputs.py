@@ -30,29 +30,19 @@ class Output:
         self.path = path.resolve()
         self.new = self.path.with_name(f".ik_bake-{uuid4().hex}{self.path.suffix}")
         """The temporary file."""
-        self._given = path
         self.option = option
         if not self.path.parent.is_dir():
-            raise CommandError(f"Can't write '{self._given.name}': the folder '{self._given.parent}' does not exist")
+            raise CommandError(f"Can't write '{path.name}': the folder '{path.parent}' does not exist")
         try:
-            self.path.stat()
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise self._unwritable(error) from error
-        else:
-            if not self.path.is_file():
-                raise CommandError(f"{self.option} names '{self._given}', which is a folder or device. Name a file")
-        try:
-            if self.path.exists():
+            with suppress(FileNotFoundError):
+                self.path.stat()
+                if not self.path.is_file():
+                    raise CommandError(f"{option} names '{path}', which is a folder or device. Name a file")
                 self.path.open("ab").close()  # fails if the file is read-only or another program holds it
             self.new.touch(exist_ok=False)
             self.new.unlink()
         except OSError as error:
-            raise self._unwritable(error) from error
-
-    def _unwritable(self, error: OSError) -> CommandError:
-        return CommandError(f"{self.option} can't write '{self._given}' ({error.strerror}). Choose another place")
+            raise CommandError(f"{option} can't write '{path}' ({error.strerror}). Choose another place") from error
 
     def keep_apart(self, others: Iterable[tuple[Path, str]]) -> None:
         """Raise `CommandError` if this is one of some other files under any name; each is given with what it is."""

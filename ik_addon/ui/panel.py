@@ -205,9 +205,4 @@ def shown_chain(context: Context) -> PoseBone | None:
         return active_chain(context)
     bone = active_bone(ob)
     name = ("active", active.session_uid, "" if bone is None else bone.name)
-
-    def tip() -> str:
-        found = active_chain(context)
-        return "" if found is None else found.name
-
-    return ob.pose.bones.get(kept(context, ob, name, tip))
+    return ob.pose.bones.get(kept(context, ob, name, lambda: getattr(active_chain(context), "name", "")))

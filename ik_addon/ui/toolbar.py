@@ -137,8 +137,8 @@ def _draw(context: Context, place: tuple[int, int]) -> None:
     found = picked(context, Vector((place[0] - corner[0], place[1] - corner[1])))
     if found is not None:
         scale = context.preferences.system.ui_scale
-        red, green, blue = context.preferences.themes[0].user_interface.gizmo_hi
-        color = (red, green, blue, 1.0)
+        hue = context.preferences.themes[0].user_interface.gizmo_hi
+        color = (hue[0], hue[1], hue[2], 1.0)
         ends = np.pad(corner + found.ends, ((0, 0), (0, 1)))
         draw_lines(ends, faded(color, 0.5), LINE * scale)
         draw_lines(ends[int(found.use_tail)] + RING * scale * CIRCLE, color, LINE / 2.0 * scale)

@@ -56,7 +56,7 @@ def test_every_command_is_in_the_menu(addon: Addon) -> None:
     # Blender's search does not list internal operators, which other buttons, keys and tools call.
     internal = {name for name, cls in known.items() if "INTERNAL" in cls.bl_options}
     assert set(entries) == known.keys() - internal
-    assert {*menus.CHAIN, *menus.NEW_CHAIN, *menus.PIE} <= set(entries), "other menus have commands of the menu"
+    assert {*menus.CHAIN, *menus.PIE} <= set(entries), "other menus have commands of the menu"
     assert set(menus.ICONS.values()) <= set(
         bpy.types.UILayout.bl_rna.functions["operator"].parameters["icon"].enum_items.keys()
     )

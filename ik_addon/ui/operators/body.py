@@ -30,9 +30,7 @@ class BodyOptions:
     """What holds and what follows, as options of an operator."""
 
     without_pins: EnumProperty(
-        name="Without Pins",
-        description="What holds the body if nothing is pinned",
-        items=WITHOUT_PINS,
+        name="Without Pins", description="What holds the body if nothing is pinned", items=WITHOUT_PINS
     )
     length: IntProperty(
         name="Bones",

@@ -169,7 +169,7 @@ class IK_ADDON_OT_preset_apply(InternalStep, LimitsOperator):
         return self.done(done, remarks)
 
 
-class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
+class IK_ADDON_OT_preset_add(ChainOperator, AddPresetBase):
     """Save the limits and settings of the active chain as a preset for other chains, or remove a preset."""
 
     bl_label = "Add Chain Preset"
@@ -180,10 +180,6 @@ class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
     preset_defines = ("profile = bpy.context.window_manager.ik_addon_profile",)
     preset_values = tuple(f"profile.{name}" for name in ("layout", "joints", "spread", *profile.SETTINGS))
 
-    def execute(self, context: Context) -> set[str]:
-        """Run `perform`; needed because Blender's own class comes first and has its own `execute`."""
-        return self.attempt(self.perform, context)
-
     def perform_on_chain(self, context: Context, tip: PoseBone) -> set[str]:
         """Write or delete the file; presets that came with the extension can't be deleted."""
         path = bpy.utils.preset_find(self.name, profile.SUBDIR, display_name=True)
@@ -192,7 +188,7 @@ class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
         if reason := why_unusable(tip):
             raise UserError(reason)
         try:
-            return super().execute(context)
+            return AddPresetBase.execute(self, context)
         except OSError as error:
             raise UserError(
                 "The preset '{preset}' can't be written or removed: {error}", preset=self.name, error=error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -56,12 +58,8 @@ class Layout(NamedTuple):
         paths = [[bone.name for bone in chain_bones(tip)] for tip in own]
         at_ends = [end_of(tip) or tip for tip in own]
         names = tuple(name for path, end in zip(paths, at_ends, strict=True) for name in (*path, end.name))
-        flat = [
-            i
-            for i, (tip, path) in enumerate(zip(own, paths, strict=True))
-            if chain_of(tip).planar
-            and not any(other is not path and not set(path).isdisjoint(other) for other in paths)
-        ]
+        uses = Counter(itertools.chain.from_iterable(paths))
+        flat = [i for i, path in enumerate(paths) if chain_of(own[i]).planar and all(uses[name] == 1 for name in path)]
         skeleton = Skeleton.of(ob) if flat else None
         through = {end.name: i for i, end in reversed([*enumerate(at_ends)])}
         through |= {name: i for i, path in reversed([*enumerate(paths)]) for name in path}
@@ -94,12 +92,9 @@ STALE = 1e-3
 Place = tuple[float, ...]
 NOWHERE: Place = (np.nan,) * 3
 
-STATES = {
+STATES = dict.fromkeys(Status, State.OUT_OF_REACH) | {
     Status.REACHED: State.REACHED,
     Status.LIMITED: State.HELD,
-    Status.TOO_FAR: State.OUT_OF_REACH,
-    Status.TOO_NEAR: State.OUT_OF_REACH,
-    Status.NOT_CONVERGED: State.OUT_OF_REACH,
     Status.INVALID: State.FAILED,
 }
 
@@ -271,10 +266,11 @@ class _Posed:
         is_missed = state in (State.OUT_OF_REACH, State.HELD)
         end = end_of(bones[-1])
         frame = frame_of(evaluated[bones[0].name])
-        has_limits = wanted.limits and settings.use_limits
         return Active(
             world=self.world,
-            limits=tuple(_limits(with_limits, self.evaluated, at_limit)) if has_limits else (),
+            limits=tuple(_limits(with_limits, self.evaluated, at_limit))
+            if wanted.limits and settings.use_limits
+            else (),
             state=int(state),
             reach=(root, size) if wanted.reach and (wanted.is_dragging or is_missed) else None,
             bend=_bend(self.joints[own], frame.dot(np.array(settings.bend_side)), size),
@@ -297,10 +293,8 @@ def _bend(joints: Floats, side: Floats, size: float) -> Floats | None:
 
 def _active(ob: Object, layout: Layout, active: Object | None) -> int | None:
     """Return the index of the chain that contains the active bone, or whose target or pole is active; None if none."""
-    if active is None:
-        return None
     bone = ob.data.bones.active if active == ob else None
-    if active == ob and bone is None:
+    if active is None or (active == ob and bone is None):
         return None
     if bone is not None and bone.name in layout.owner:
         return layout.owner[bone.name]

@@ -272,16 +272,12 @@ class VIEW3D_PT_ik_addon_solver(ChainSubPanel):
 
 def draw_choice(layout: UILayout, context: Context, label: str, now: str, operator: str, choices: str) -> None:
     """Draw a name, and a menu with the choices of an operator that shows what holds now."""
-    if is_narrow(context):
-        layout.label(text=label, translate=False)
-        row = layout.row()
-    else:
-        split = layout.split(factor=0.4)
-        name = split.row()
-        name.alignment = "RIGHT"
-        name.label(text=label, translate=False)
-        row = split.row()
-    row.operator_menu_enum(operator, choices, text=now, translate=False)
+    narrow = is_narrow(context)
+    both = layout.column() if narrow else layout.split(factor=0.4)
+    name = both.row()
+    name.alignment = "EXPAND" if narrow else "RIGHT"
+    name.label(text=label, translate=False)
+    both.row().operator_menu_enum(operator, choices, text=now, translate=False)
 
 
 def draw_keyed(layout: UILayout, context: Context, tip: PoseBone, setting: str) -> None:

@@ -170,9 +170,9 @@ class VIEW3D_PT_ik_addon_character(ArmaturePanel):
         for remark in remarks_on(ob):
             draw_message(column, context, remark, icon="INFO")
             if is_one_of(remark, character.ANIMATED):
-                text, icon = "Targets to Pose (Range)", "PREVIEW_RANGE"
-                snap = draw_button(column, context, "ik_addon.snap_target", icon, "To Pose (Range)", text=text)
-                snap.frame_range, snap.chains = "SCENE", "ALL"
+                text = "Targets to Pose (Range)"
+                op = draw_button(column, context, "ik_addon.snap_target", "PREVIEW_RANGE", "To Pose (Range)", text=text)
+                op.frame_range, op.chains = "SCENE", "ALL"
 
 
 def remarks_on(ob: Object) -> tuple[str, ...]:
