@@ -15,19 +15,17 @@ from .core.translation import catalogs
 from .live import handlers, simulations
 from .rig.plan import followers
 from .targets import cursor, edits
-from .ui import gizmos, menus, panel, toolbar
+from .ui import menus, panel, toolbar
 from .ui.operators import bake, body, chain, character, controls, drag, feet, fixes, limits, solve
 from .ui.overlay import draw as overlay
-from .ui.panels import bake_report, clip, main
-from .ui.panels import body as body_panel
+from .ui.panels import bake_report, folded, main
 from .ui.panels import chain as chain_panel
-from .ui.panels import limits as limits_panel
 
 MODULES: Final[tuple[ModuleType, ...]] = (
     *(preferences, chain_settings, settings, stamps, profile, followers, simulations, new_chain, handlers, edits),
     *(overrides, overlay),
     *(chain, solve, bake, controls, character, feet, limits, drag, body, fixes),  # operators
-    *(panel, main, chain_panel, limits_panel, body_panel, clip, bake_report, menus, gizmos, toolbar),  # the interface
+    *(panel, main, chain_panel, folded, bake_report, menus, toolbar),  # the interface
     *(bake_command, interruption),
 )
 """Modules with classes for Blender, handlers, listeners, or a `register` and an `unregister` of their own."""

@@ -101,9 +101,8 @@ class BakeReport(Report):
     @property
     def summary(self) -> str:
         """The report in one short line; the panel shows the rest."""
-        done = say(
-            "Baked {chains} on {frames}", chains=count_of_chains(len(self.chains)), frames=count_of_frames(self.frames)
-        )
+        chains, frames = count_of_chains(len(self.chains)), count_of_frames(self.frames)
+        done = say("Baked {chains} on {frames}", chains=chains, frames=frames)
         if not self.plays_alike:
             return say("{done}. Playback differs, see Last Bake", done=done)
         return say("{done}. Targets were missed, see Last Bake", done=done) if self.missed else done

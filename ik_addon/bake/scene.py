@@ -53,10 +53,10 @@ def chosen_tips(ob: Object, which: str, active: PoseBone | None = None) -> list[
                 "No selected bone of '{object}' is part of an IK chain. Select a bone of a chain", object=ob.name
             )
     enabled = [tip.name for tip in tips if chain_of(tip).enabled]
-    if not enabled and tips:
-        raise UserError("The chain on '{tip}' is disabled. Enable it to bake it", tip=chain_name(tips[0]))
-    if not enabled:
+    if not tips:
         raise UserError("'{object}' has no IK chain. Add one first", object=ob.name)
+    if not enabled:
+        raise UserError("The chain on '{tip}' is disabled. Enable it to bake it", tip=chain_name(tips[0]))
     return enabled
 
 

@@ -371,8 +371,7 @@ def _remarks(ob: Object, bones: Bones, poses: Floats) -> list[str]:
     if scaled.any():
         left_out = "The scale of '{bone}' was left out: the joints stay in place, but the mesh changes shape"
         found.append(say(left_out, bone=bones.names[int(np.argmax(scaled))]))
-    curved = [name for name in bones.names if ob.data.bones[name].bbone_segments > 1]
-    if curved:
+    if curved := [name for name in bones.names if ob.data.bones[name].bbone_segments > 1]:
         found.append(say("Bendy bone '{bone}' stays straight", bone=curved[0]))
     return found
 

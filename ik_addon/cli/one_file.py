@@ -94,8 +94,7 @@ def bake_shot(options: argparse.Namespace, files: Files, go_on: GoOn) -> tuple[i
     is_complete = files.write(as_text(report), go_on, [(output, fill) for output in export])
     if left_out or not is_complete or unplanted:
         return INCOMPLETE, report
-    is_missed = options.strict and not (report["reached"] and report["plays_alike"])
-    return MISSED if is_missed else DONE, report
+    return MISSED if options.strict and not (report["reached"] and report["plays_alike"]) else DONE, report
 
 
 def as_text(report: Json) -> str:
@@ -126,8 +125,7 @@ class _Work(NamedTuple):
             self._say(planted.message)
         if options.skeleton:
             root = skeleton.RootMotion(options.root, options.root_height, options.root_turn) if options.root else None
-            work = skeleton.make_stepwise(bpy.context, ob, self._frames(), skeleton.Options(root=root))
-            made = self._run(work)
+            made = self._run(skeleton.make_stepwise(bpy.context, ob, self._frames(), skeleton.Options(root=root)))
             self._say(made.message)
         return Done(ob, bake, planted, made)
 
@@ -233,8 +231,7 @@ def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[tuple[Object, 
     left_out = []
     for job in found:
         goals = (goal.ob for tip in job.tips for goal in goals_of(job.ob.pose.bones[tip]))
-        reason = why_closed(job.ob) or next(filter(None, map(_why_unread, (job.ob, *goals))), "")
-        if reason:
+        if reason := why_closed(job.ob) or next(filter(None, map(_why_unread, (job.ob, *goals))), ""):
             left_out.append((job.ob, reason))
         else:
             jobs[job.ob.session_uid] = job
@@ -250,11 +247,9 @@ def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[tuple[Object, 
         for tip in job.tips:
             if not chain_of(job.ob.pose.bones[tip]).enabled:
                 raise CommandError(f"The chain on '{tip}' of '{job.ob.name_full}' is disabled. Enable it to bake it")
-    needs = {uid: _followed(job.ob).intersection(jobs) for uid, job in jobs.items()}
-    ordered, mutual = in_order(jobs, needs)
+    ordered, mutual = in_order(jobs, {uid: _followed(job.ob).intersection(jobs) for uid, job in jobs.items()})
     if mutual:
-        layer = bpy.context.view_layer
-        plans = {uid: Plan.of(jobs[uid].ob, layer.depsgraph) for uid in mutual}
+        plans = {uid: Plan.of(jobs[uid].ob, bpy.context.view_layer.depsgraph) for uid in mutual}
         mutual.sort(key=lambda uid: bool(between(plans, uid, jobs[uid].tips)))
     return [jobs[uid] for uid in (*ordered, *mutual)], left_out
 

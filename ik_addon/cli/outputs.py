@@ -47,8 +47,7 @@ class Output:
     def keep_apart(self, others: Iterable[tuple[Path, str]]) -> None:
         """Raise `CommandError` if this is one of some other files under any name; each is given with what it is."""
         for other, what in others:
-            same = self.path == other.resolve()
-            if same or (self.path.exists() and other.exists() and self.path.samefile(other)):
+            if self.path == other.resolve() or (self.path.exists() and other.exists() and self.path.samefile(other)):
                 raise CommandError(f"{self.option} would replace {what}. Choose another file")
 
     def fill(self, text: str) -> None:

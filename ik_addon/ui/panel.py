@@ -127,8 +127,7 @@ class BoneList(UIList):
             if 0 <= index < len(bones):
                 cls.choose(bones[index])
 
-        made = IntProperty(name=cls.label, description=cls.description, get=get, set=choose)
-        setattr(WindowManager, cls.row, made)
+        setattr(WindowManager, cls.row, IntProperty(name=cls.label, description=cls.description, get=get, set=choose))
 
     @classmethod
     def unregister(cls) -> None:

@@ -148,8 +148,7 @@ class _RemovingOperator(ArmatureOperator):
 
     def remove(self, context: Context, own: list[PoseBone], message: str) -> set[str]:
         """Remove the chains on tip bones, and say so."""
-        kept = removal.remove_chains(context, own, self.remove_targets)
-        if kept:
+        if kept := removal.remove_chains(context, own, self.remove_targets):
             message += ". " + say("Kept what is animated or used elsewhere: {names}", names=quoted(kept))
         return self.done(message)
 
@@ -339,7 +338,6 @@ class IK_ADDON_OT_find_bend_side(ChainOperator):
         chain_of(tip).bends_both_ways = found.both_ways
         # A tip that takes an orientation gets no fold.
         chain_of(tip).folds = stored_folds((*found.folds, *(0.0,) * (len(chain_bones(tip)) - len(found.folds))))
-        evidence = say(found.evidence.value)
         found_from = "Found the bend side of the chain on '{tip}' from {evidence}"
-        message = say(found_from, tip=chain_name(tip), evidence=evidence)
+        message = say(found_from, tip=chain_name(tip), evidence=say(found.evidence.value))
         return self.done(message, new_chain.set_bend_side(context, tip, found.side))

@@ -132,9 +132,9 @@ def _poses(context: Context, ob: Object) -> dict[int, Floats]:
     """Return the poses (m, 4, 4) of all bones on frames of the scene's range."""
     scene, before = context.scene, SceneSnapshot(context.view_layer, ob)
     frames = np.unique(np.linspace(scene.frame_start, scene.frame_end, FRAMES).round()).astype(int).tolist()
-    found = finished(stepped(context.view_layer, frames, partial(read_poses, ob)))
+    found = dict(zip(frames, finished(stepped(context.view_layer, frames, partial(read_poses, ob))), strict=True))
     before.restore()
-    return dict(zip(frames, found, strict=True))
+    return found
 
 
 class IK_ADDON_OT_convert_constraints(ArmatureOperator):
@@ -176,5 +176,4 @@ class IK_ADDON_OT_restore_constraints(ArmatureOperator):
 
     def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Restore the constraints."""
-        bones = convert.restore(context, ob)
-        return self.done(say("Restored the IK constraints on {names}", names=quoted(bones)))
+        return self.done(say("Restored the IK constraints on {names}", names=quoted(convert.restore(context, ob))))

@@ -124,8 +124,7 @@ def _fix_for(text: str, tip: PoseBone, view_layer: ViewLayer) -> Fix | None:
             return setting(say("Use Automatic Solver"), [chain], "AUTO", "solver")
         case limits.STIFFNESS | limits.STRETCH:
             for bone in chains.posed_bones(tip):
-                names = [name for name in NUMBERS if not math.isfinite(getattr(bone, name))]
-                if names:
+                if names := [name for name in NUMBERS if not math.isfinite(getattr(bone, name))]:
                     return setting(say("Reset IK of '{bone}'", bone=bone.name), [bone], 0.0, *names)
         case groups.END_SHARED | groups.END_HELD:
             return setting(say("Set Follow Rotation to None"), [chain], False, "use_end_rotation")
@@ -380,12 +379,17 @@ def rig_fix_of(context: Context) -> Fix | None:
     if not obstacle(context):
         return None
     if ob is None or ob.type != "ARMATURE":
-        shown = None if ob is None else ob.instance_collection
-        if shown is not None and shown.library is not None:
-            for own in shown.all_objects:
+        followed: list[Object | None] = []
+        if ob is not None:
+            shown = ob.instance_collection
+            for own in shown.all_objects if shown is not None and shown.library is not None else ():
                 if own.type == "ARMATURE":
                     return Fix(say("Make Library Override"), partial(_override, context, own, ob))
-        rig = _armature_for(context, ob)
+            followed = [*(m.object for m in ob.modifiers if isinstance(m, ArmatureModifier)), ob.parent]
+        rig = next((found for found in followed if found is not None and found.type == "ARMATURE"), None)
+        if rig is None or not rig.visible_get():  # any that is visible, preferably one with chains
+            rigs = [found for found in context.view_layer.objects if found.type == "ARMATURE" and found.visible_get()]
+            rig = min(rigs, key=lambda rig: not tips(rig), default=None)
         return None if rig is None else Fix(say("Select '{object}'", object=rig.name), partial(_select, context, rig))
     if ob.mode not in {"POSE", "OBJECT"}:
         return Fix(say("Pose Mode"), partial(bpy.ops.object.mode_set, mode="POSE"))
@@ -394,17 +398,6 @@ def rig_fix_of(context: Context) -> Fix | None:
     if ob.override_library is not None and ob.override_library.is_system_override:
         return setting(say("Make Override Editable"), [ob.override_library], False, "is_system_override")
     return None
-
-
-def _armature_for(context: Context, ob: Object | None) -> Object | None:
-    """Return the armature of an object, or the first visible armature, preferring one with chains."""
-    if ob is not None:
-        modifiers = (m.object for m in ob.modifiers if isinstance(m, ArmatureModifier))
-        own = next((found for found in (*modifiers, ob.parent) if found is not None and found.type == "ARMATURE"), None)
-        if own is not None and own.visible_get():
-            return own
-    rigs = [found for found in context.view_layer.objects if found.type == "ARMATURE" and found.visible_get()]
-    return min(rigs, key=lambda rig: not tips(rig), default=None)
 
 
 def _select(context: Context, rig: Object) -> None:

@@ -19,10 +19,8 @@ from ...core.untyped import Column, Struct
 from ...solve.problem import Floats
 from ...targets import cursor
 from ...targets.cursor import MACROS, CursorDrag
-from .colors import Color, Palette, Sizes, faded, palette
-from .geometry import DIAMOND, DOT, Drawing, drawing, marks, reach, strip
-from .ghosts import Ghosts
-from .read import Reader, Wanted, pinned
+from .geometry import DIAMOND, DOT, Color, Drawing, Palette, Sizes, drawing, faded, marks, palette, reach, strip
+from .read import Ghosts, Reader, Wanted, pinned
 
 Batch = gpu.types.GPUBatch | None
 Batches = tuple[Batch, Batch, Batch, Batch]

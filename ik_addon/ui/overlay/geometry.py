@@ -1,4 +1,4 @@
-"""What the overlay shows, as arrays, and its geometry as lines, triangles and points; no gpu.
+"""What the overlay shows, as arrays, and its geometry as lines, triangles and points, with their colors; no gpu.
 
 Limits are drawn with the functions that clamp joints, so the overlay shows exactly what the solver does.
 """
@@ -11,14 +11,89 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
-from bpy.types import RegionView3D
+from bpy.types import RegionView3D, Theme
 from numpy.typing import NDArray
 
+from ...core.preferences import IKAddonPreferences
 from ...core.skeleton import matrix_array, moved
+from ...core.untyped import Value
 from ...solve.maths.cones import cone_of, joint_rotation, nearest_swing, swing_twist
 from ...solve.maths.rotations import quaternions, rotate
 from ...solve.problem import Bools, Floats, Ints
-from .colors import Color, Palette, faded
+
+# ---- colors and sizes, from the preferences; by default the colors of Blender's theme
+
+Color = tuple[float, float, float, float]
+"""RGBA"""
+REACH = 0.35
+"""Opacity of the reach circle."""
+
+
+class Palette(NamedTuple):
+    """The colors of the overlay."""
+
+    states: tuple[Color, ...]
+    """One color for each `State`, in its order."""
+    swing: Color
+    twist: Color
+    at_limit: Color
+    reach: Color
+    pin: Color
+
+
+class Sizes(NamedTuple):
+    """The sizes of the overlay in pixels."""
+
+    wide: float
+    """Width of the lines along chains."""
+    thin: float
+    dot: float
+
+    @classmethod
+    def of(cls, own: IKAddonPreferences, scale: float) -> Sizes:
+        """Return the sizes in the add-on's preferences, multiplied by a resolution scale."""
+        return cls(wide=own.line_width * scale, thin=own.outline_width * scale, dot=own.point_size * scale)
+
+
+def palette(theme: Theme, own: IKAddonPreferences) -> Palette:
+    """Return the colors of the overlay from the theme or from the add-on's preferences, depending on `use_theme`."""
+    if own.use_theme:
+        return themed(theme)
+    states = (own.color_unsolved, own.color_reached, own.color_limited, own.color_out_of_reach, own.color_failed)
+    return _palette(states, own.color_swing, own.color_twist, own.color_reach, own.color_pin)
+
+
+def themed(theme: Theme) -> Palette:
+    """Return colors derived from the theme."""
+    interface, view = theme.user_interface, theme.view_3d
+    warning = _opaque(interface.gizmo_primary)
+    between = [0.35 * a + 0.65 * b for a, b in zip(warning, (1.0, 0.4, 0.1), strict=False)]
+    states = (view.bone_pose, _lighter(interface.gizmo_a), warning, between, _lighter(interface.gizmo_b))
+    return _palette(states, interface.gizmo_secondary, interface.axis_y, view.bone_pose, interface.gizmo_view_align)
+
+
+def _palette(states: Sequence[Value], swing: Value, twist: Value, reach: Value, pin: Value) -> Palette:
+    """Return these colors as a palette; the color of chains that limits hold back is also that of their joints."""
+    shown = tuple(map(_opaque, states))
+    return Palette(shown, _opaque(swing), _opaque(twist), shown[2], faded(_opaque(reach), REACH), _opaque(pin))
+
+
+def _opaque(color: Value) -> Color:
+    return float(color[0]), float(color[1]), float(color[2]), 1.0
+
+
+def _lighter(color: Value) -> list[float]:
+    """Return a gizmo color at full brightness, so that it shows as a line over a shaded body."""
+    top = max(color)
+    return [min(1.0, part / top) if top > 0.0 else part for part in color]
+
+
+def faded(color: Color, opacity: float) -> Color:
+    """Return a color with its opacity multiplied."""
+    return *color[:3], color[3] * opacity
+
+
+# ---- what is shown
 
 
 class State(IntEnum):
@@ -264,8 +339,8 @@ def limit(joint: Joint, palette: Palette) -> tuple[list[Part], list[Part]]:
     if np.isfinite(joint.cone).any() and not joint.has_arc:
         color = palette.at_limit if joint.at_limit else palette.swing
         edge = joint.head + CONE_SIZE * joint.length * (directions(joint.cone) @ joint.rest.T)
-        edges.append((loop(edge), faded(color, EDGE)))
-        edges.append((_spokes(joint.head, edge[:: SIDES // SPOKES]), faded(color, SPOKE)))
+        spokes = _spokes(joint.head, edge[:: SIDES // SPOKES])
+        edges += [(loop(edge), faded(color, EDGE)), (spokes, faded(color, SPOKE))]
         faces.append((_fan(joint.head, np.concatenate([edge, edge[:1]])), faded(color, SIDE)))
     if np.isfinite(joint.twist).any() and joint.twist != (0.0, 0.0):
         color = palette.at_limit if joint.at_limit else palette.twist

@@ -67,8 +67,7 @@ class IK_ADDON_UL_chains(BoneList):
         icon = state_of(tip, report)[0]
         limbs = kept(context, tip.id_data, "limbs", lambda: names_by_tip(tip.id_data), always=True)
         name = limbs.get(tip.name, tip.name)
-        select = row.operator("ik_addon.chain_select", text=name, icon=icon, emboss=False, translate=False)
-        select.tip = tip.name
+        row.operator("ik_addon.chain_select", text=name, icon=icon, emboss=False, translate=False).tip = tip.name
         if not is_narrow(context):
             draw_aside(both, space_words(context, tip) if is_ik(tip) else "FK")
 
@@ -356,8 +355,7 @@ def findings(context: Context, tip: PoseBone) -> tuple[str, tuple[str, ...], str
         fault = shown = error.message
     if goes_beyond_limits(tip):
         remarks.append(say("The animation turns joints of this chain beyond their limits, so it leaves the record"))
-    hidden = overlay.state.reader.why_hidden(tip)
-    if hidden:
+    if hidden := overlay.state.reader.why_hidden(tip):
         remarks.append(
             say("The overlay hides this chain because of an error: {error}. Turn it off and on", error=hidden)
         )

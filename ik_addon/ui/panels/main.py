@@ -42,8 +42,7 @@ class VIEW3D_PT_ik_addon(IKPanel):
             layout.label(text=armature(context).name, icon="ARMATURE_DATA", translate=False)
         if reason:
             draw_message(layout, context, reason, icon="INFO")
-            fix = rig_fix_of(context)
-            if fix is not None:
+            if fix := rig_fix_of(context):
                 draw_fix(layout, context, fix.label)
             return
         ob = armature(context)

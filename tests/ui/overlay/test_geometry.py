@@ -52,9 +52,9 @@ class Overlay(SimpleNamespace):
 
 @pytest.fixture
 def overlay(addon: Addon) -> Overlay:
-    geometry, colors = addon.module("ui.overlay.geometry"), addon.module("ui.overlay.colors")
+    geometry = addon.module("ui.overlay.geometry")
     states = tuple((i / 10.0, 0.0, 0.0, 1.0) for i in range(len(geometry.State)))
-    palette = colors.Palette(states, swing=WHITE, twist=WHITE, at_limit=(1.0, 1.0, 0.0, 1.0), reach=WHITE, pin=WHITE)
+    palette = geometry.Palette(states, swing=WHITE, twist=WHITE, at_limit=(1.0, 1.0, 0.0, 1.0), reach=WHITE, pin=WHITE)
     return Overlay(geometry=geometry, palette=palette)
 
 
