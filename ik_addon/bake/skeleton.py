@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import bpy
@@ -170,8 +169,7 @@ def select(context: Context, made: Made, *, extend: bool = False) -> None:
 # ---- bones
 
 
-@dataclass(frozen=True)
-class Bones:
+class Bones(NamedTuple):
     """The bones taken from an armature, parents before their children."""
 
     figure: Figure
@@ -180,6 +178,8 @@ class Bones:
     """Indices of these bones in the figure."""
     parents: tuple[int, ...]
     """For each, the index of its parent among the taken bones; -1 if it has none."""
+    read: Ints
+    """The bones whose poses are needed: the taken bones, then the one that carries the body, whether taken or not."""
 
     @classmethod
     def of(cls, ob: Object, only_deform: bool) -> Bones:
@@ -200,23 +200,15 @@ class Bones:
         ordered: list[int] = []
         while len(ordered) < len(taken):
             ordered += [bone for bone in taken if bone not in ordered and found[bone] in (-1, *ordered)]
-        return cls(figure, tuple(ordered), tuple(ordered.index(found[b]) if found[b] >= 0 else -1 for b in ordered))
+        parents = tuple(ordered.index(found[bone]) if found[bone] >= 0 else -1 for bone in ordered)
+        feet = feet_of(figure)
+        hips = root_of(figure, feet[0]) if feet else ordered[0]
+        return cls(figure, tuple(ordered), parents, np.array([*ordered, hips], dtype=np.int64))
 
     @property
     def names(self) -> list[str]:
         """Names of the taken bones."""
         return [self.figure.names[bone] for bone in self.taken]
-
-    @cached_property
-    def hips(self) -> int:
-        """The bone of the armature that carries the body, whether it is taken or not."""
-        feet = feet_of(self.figure)
-        return root_of(self.figure, feet[0]) if feet else self.taken[0]
-
-    @property
-    def read(self) -> Ints:
-        """The bones whose poses are needed: the taken bones, then the hips."""
-        return np.array([*self.taken, self.hips], dtype=np.int64)
 
 
 def _parent_of(figure: Figure, taken: Sequence[int], found: Mapping[int, int], bone: int) -> int:

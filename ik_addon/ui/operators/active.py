@@ -78,11 +78,6 @@ def active_tip(context: Context) -> PoseBone:
     return tip
 
 
-def why_chainless(ob: Object) -> str:
-    """Return what to do if an armature has no chains, or an empty string if it has one."""
-    return "" if tips(ob) else say("'{object}' has no chain. Select a bone and press Add Chain", object=ob.name)
-
-
 class Internal(Operator):
     """What buttons, keys and tools call, and Blender's search does not list."""
 
@@ -164,10 +159,10 @@ class ChainedOperator(ArmatureOperator):
     @classmethod
     def why_unavailable(cls, _context: Context, ob: Object) -> str:
         """Require a chain."""
-        return why_chainless(ob)
+        return "" if tips(ob) else say("'{object}' has no chain. Select a bone and press Add Chain", object=ob.name)
 
 
-class ChainOperator(ArmatureOperator):
+class ChainOperator(ChainedOperator):
     """Base of operators on the active chain."""
 
     def perform(self, context: Context) -> set[str]:
@@ -181,7 +176,7 @@ class ChainOperator(ArmatureOperator):
     @classmethod
     def why_unavailable(cls, context: Context, ob: Object) -> str:
         """Require an active chain."""
-        return why_chainless(ob) or say(NONE_ACTIVE) if active_chain(context) is None else ""
+        return super().why_unavailable(context, ob) or ("" if active_chain(context) else say(NONE_ACTIVE))
 
 
 def asked(kind: Callable[..., Declared], name: str, description: str, **rest: Value) -> Declared:

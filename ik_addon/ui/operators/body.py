@@ -1,5 +1,7 @@
 """Whole bodies: the operator Pose Body, the tool of that name, and pins."""
 
+from collections.abc import Iterator
+
 from bpy.props import BoolProperty, CollectionProperty, EnumProperty, FloatVectorProperty, IntProperty, StringProperty
 from bpy.types import Context, Event, Object, PropertyGroup, SpaceView3D
 from mathutils import Vector
@@ -16,7 +18,7 @@ from ...rig.plan.followers import follower_in
 from ...targets import cursor
 from ...targets.edit_range import EditRange
 from .active import ArmatureOperator, Internal, active_bone, armature, asked, candidate, given, operators
-from .drag import LESS, MORE, DragMacro, HoldOperator, RangeOptions, finish, running_holds, start, turn_range
+from .drag import DragMacro, HoldOperator, RangeOptions, finish, start, take_range
 from .progress import show_status
 
 WITHOUT_PINS = (
@@ -174,6 +176,16 @@ class IK_ADDON_OT_body_grab(Internal, BodyOptions, ArmatureOperator):
         return start(self, operators.ik_addon.body_move, **parts)
 
 
+MORE, LESS = frozenset({"WHEELDOWNMOUSE", "PAGE_UP"}), frozenset({"WHEELUPMOUSE", "PAGE_DOWN"})
+"""Events that change how many bones follow, or with Shift how many frames, in the directions of Blender's Auto IK."""
+
+
+def running_holds(context: Context, *macros: str) -> Iterator[Struct]:
+    """Yield the settings of the first parts of drags that run in the window, from which their repetition takes them."""
+    running = filter(None, context.window.modal_operators)
+    yield from (macro.macros[0].properties for macro in running if macro.bl_idname in macros)
+
+
 class IK_ADDON_OT_drag_wheel(Internal):
     """Let the drag reach more or fewer frames or bones."""
 
@@ -192,13 +204,22 @@ class IK_ADDON_OT_drag_wheel(Internal):
         if cursor.current is None:
             self.cancel(context)
             return {"FINISHED", "PASS_THROUGH"}
-        drag = held_body()
-        if turn_range(context, event):
-            return {"RUNNING_MODAL"}
-        # With Alt Blender zooms.
-        if drag is None or event.value != "PRESS" or event.type not in MORE | LESS or event.alt:
+        drag, more = held_body(), event.type in MORE
+        if event.value != "PRESS" or not (more or event.type in LESS):
             return {"PASS_THROUGH"}
-        drag.extend(context, 1 if event.type in MORE else -1)
+        if event.shift:
+            scene = overlay_of(context.scene)
+            step = max(1, scene.edit_range // 5)
+            scene.edit_range += step if more else -step
+            cursor.current.drag.reach = EditRange.of_scene(context.scene)
+            for hold in running_holds(context, *cursor.MACROS):
+                take_range(hold, context.scene)
+            for area in context.screen.areas:
+                area.tag_redraw()
+            return {"RUNNING_MODAL"}
+        if drag is None or event.alt:  # with Alt Blender zooms
+            return {"PASS_THROUGH"}
+        drag.extend(context, 1 if more else -1)
         # The next drag, and a repetition of this one, take it from there.
         tool = context.workspace.tools.from_space_view3d_mode("POSE")
         own = [tool.operator_properties(IK_ADDON_OT_body_grab.bl_idname)] if is_in_hand(context) else []

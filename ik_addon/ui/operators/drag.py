@@ -3,7 +3,7 @@
 A macro takes hold of something, lets the transform move the cursor, and lets go.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import bpy
@@ -25,9 +25,6 @@ from ...targets.drag import Drag
 from ...targets.edit_range import EditRange
 from ...targets.movable import why_lacking
 from .active import ArmatureOperator, ChainOperator, Internal, active_chain, active_tip, armature, operators
-
-MORE, LESS = frozenset({"WHEELDOWNMOUSE", "PAGE_UP"}), frozenset({"WHEELUPMOUSE", "PAGE_DOWN"})
-"""Events that change how many bones follow, or with Shift how many frames, in the directions of Blender's Auto IK."""
 
 
 class RangeOptions:
@@ -75,27 +72,6 @@ def finish(operator: ArmatureOperator, context: Context, drag: cursor.Held) -> s
         raise
     operator.report({"WARNING"} if said else {"INFO"}, ". ".join(said) or drag.done)
     return {"FINISHED"}
-
-
-def turn_range(context: Context, event: Event) -> bool:
-    """Let the drag in progress reach farther, or less far, at a turn of the wheel with Shift; return whether it is."""
-    held, scene = cursor.current, overlay_of(context.scene)
-    if held is None or not event.shift or event.value != "PRESS" or event.type not in MORE | LESS:
-        return False
-    step = max(1, scene.edit_range // 5)
-    scene.edit_range += step if event.type in MORE else -step
-    held.drag.reach = EditRange.of_scene(context.scene)
-    for hold in running_holds(context, *cursor.MACROS):
-        take_range(hold, context.scene)
-    for area in context.screen.areas:
-        area.tag_redraw()
-    return True
-
-
-def running_holds(context: Context, *macros: str) -> Iterator[Struct]:
-    """Yield the settings of the first parts of drags that run in the window, from which their repetition takes them."""
-    running = filter(None, context.window.modal_operators)
-    yield from (macro.macros[0].properties for macro in running if macro.bl_idname in macros)
 
 
 def take_range(hold: Struct, scene: Scene) -> None:

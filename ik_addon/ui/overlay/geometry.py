@@ -252,9 +252,7 @@ def drawing(shown: Shown, palette: Palette) -> Drawing:
 
 def segments(chains: Chains, palette: Palette) -> Painted:
     """Return the segments of all chains in the colors of their states."""
-    is_start = np.ones(len(chains.joints), dtype=bool)
-    is_start[chains.ends] = False
-    first = np.flatnonzero(is_start)
+    first = np.delete(np.arange(len(chains.joints)), chains.ends)
     joints = chains.joints.astype(np.float32)
     counts = np.diff(chains.ends, prepend=-1) - 1
     colors = np.repeat(_state_colors(chains, palette).astype(np.float32), counts, axis=0)
@@ -287,10 +285,8 @@ def _state_colors(chains: Chains, palette: Palette) -> Floats:
 
 def _finite_lines(points: Singles, colors: Singles) -> Painted:
     """Return lines between pairs of points (k, 2, 3) in colors (k, 4), leaving out those that are not finite."""
-    if not np.isfinite(points).all():
-        keep = np.isfinite(points).all(axis=(1, 2))
-        points, colors = points[keep], colors[keep]
-    return Painted(points.reshape(-1, 3), np.repeat(colors, 2, axis=0))
+    keep = np.isfinite(points).all(axis=(1, 2))
+    return Painted(points[keep].reshape(-1, 3), np.repeat(colors[keep], 2, axis=0))
 
 
 def _painted(parts: Sequence[Part]) -> Painted:

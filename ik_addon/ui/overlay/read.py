@@ -348,9 +348,7 @@ def _signature(shown: object) -> Hashable:
     """Return a value that is equal for everything that is shown alike."""
     if isinstance(shown, np.ndarray):
         return hash(shown.tobytes())
-    if isinstance(shown, tuple):
-        return tuple(map(_signature, shown))
-    return shown
+    return tuple(map(_signature, shown)) if isinstance(shown, tuple) else shown
 
 
 def pinned(rigs: Sequence[tuple[Object, Layout]], depsgraph: Depsgraph) -> dict[float, Floats]:
