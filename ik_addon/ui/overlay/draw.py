@@ -187,8 +187,7 @@ def batches(shown: Drawing) -> Batches:
 
 def draw(kept: Batches, outlines: list[Floats], colors: Palette, sizes: Sizes) -> None:
     """Draw batches, and lines (k, 3) in the reach color, into the bound framebuffer; reset the blend mode."""
-    # Blender caches its shaders; before 5.2 they don't exist without a window, so they are requested only here.
-    line, fill, point = map(gpu.shader.from_builtin, ("POLYLINE_FLAT_COLOR", "SMOOTH_COLOR", compat.POINT_SHADER))
+    line, fill, point = (_shader(name) for name in ("POLYLINE_FLAT_COLOR", "SMOOTH_COLOR", compat.POINT_SHADER))
     faces, edges, segments, dots = kept
     with _on_top():
         if faces is not None:
@@ -211,7 +210,7 @@ def draw(kept: Batches, outlines: list[Floats], colors: Palette, sizes: Sizes) -
 def draw_lines(lines: Floats, color: Color, width: float) -> None:
     """Draw lines (k, 3) in one color, on top of everything."""
     if len(lines):
-        shader = gpu.shader.from_builtin("POLYLINE_UNIFORM_COLOR")
+        shader = _shader("POLYLINE_UNIFORM_COLOR")
         with _on_top():
             _set_line(shader, width)
             shader.uniform_float("color", color)
@@ -239,4 +238,9 @@ def _set_line(shader: Struct, width: float) -> None:
 
 
 def _batch(shader: str, kind: str, **content: Column) -> Batch:
-    return batch_for_shader(gpu.shader.from_builtin(shader), kind, content) if len(content["pos"]) else None
+    return batch_for_shader(_shader(shader), kind, content) if len(content["pos"]) else None
+
+
+def _shader(name: str) -> gpu.types.GPUShader:
+    # Blender caches its shaders; before 5.2 they don't exist without a window, so request them only when drawing.
+    return gpu.shader.from_builtin(name)
