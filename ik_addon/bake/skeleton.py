@@ -17,7 +17,7 @@ from ..anatomy.figure import Figure
 from ..chains.make_controls import editing
 from ..core import keyframes
 from ..core.report import Remark, Report, count_of_frames
-from ..core.skeleton import inverse, matrix_array, orthonormal
+from ..core.skeleton import inverse, matrix_array, unscaled
 from ..core.steps import part
 from ..core.transforms import nearest
 from ..core.translation.sentences import UserError, say
@@ -309,11 +309,9 @@ def _make(
 
 def rigid(poses: Floats) -> Floats:
     """Return poses (..., 4, 4) without scale and shear; Y axes keep their direction, and nothing is mirrored."""
-    out = poses.copy()
-    frames = orthonormal(poses[..., :3, :3])
-    frames[..., 2] = np.cross(frames[..., 0], frames[..., 1])
-    out[..., :3, :3] = frames
-    return np.asarray(out)
+    found = unscaled(poses)
+    found[..., :3, 2] = np.cross(found[..., :3, 0], found[..., :3, 1])
+    return found
 
 
 def local(poses: Floats, rest: Floats, parents: Sequence[int]) -> tuple[Floats, Floats]:
