@@ -29,7 +29,7 @@ from ..operators.active import operators
 from ..operators.chain import FOLLOWING, following, why_waiting
 from ..operators.fixes import fix_of
 from ..overlay import draw as overlay
-from ..panel import ArmaturePanel, BoneList, draw_aside, is_playing, kept, shown_chain
+from ..panel import ArmaturePanel, BoneList, FoldedPanel, draw_aside, is_playing, kept, shown_chain
 from ..text import BARE, BESIDE, draw_button, draw_fix, draw_message, draw_search, draw_setting, fit, is_narrow, named
 
 Icon = Literal["CHECKBOX_DEHLT", "RADIOBUT_OFF", "ERROR", "CHECKMARK", "TRACKER", "INFO"]
@@ -209,11 +209,10 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
             column.operator("ik_addon.follow_rotation", text="Target to Pose (Range)", icon="SNAP_ON").snap = True
 
 
-class ChainSubPanel(ChainPanel):
+class ChainSubPanel(ChainPanel, FoldedPanel):
     """Base of the panels folded under the active chain."""
 
     bl_parent_id = "VIEW3D_PT_ik_addon_chain"
-    bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
 
 class VIEW3D_PT_ik_addon_bend(ChainSubPanel):
