@@ -159,7 +159,7 @@ def _draw_ghosts(context: Context, view: RegionView3D, held: CursorDrag, colors:
     if ghosts is None:
         return
     draw_lines(ghosts.bones, faded(colors.pin, GHOST), width)
-    trail = ghosts.moved(np.array(held.offset))
+    trail = ghosts.trail + ghosts.shares[:, None] * np.array(held.offset)
     dots = marks({DOT: trail, DIAMOND: trail[ghosts.keyed]}, view, context.region.width, scale)
     draw_lines(np.concatenate([strip(trail), dots]), colors.pin, width)
 

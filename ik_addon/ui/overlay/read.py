@@ -378,7 +378,7 @@ class Ghosts(NamedTuple):
     trail: Floats
     """(F, 3) where the point in hand is."""
     shares: Floats
-    """(F,) how much of the drag each frame takes."""
+    """(F,) how much of its offset in the drag each frame takes."""
     keyed: Bools
     """(F,) which frames have keys."""
 
@@ -411,7 +411,3 @@ class Ghosts(NamedTuple):
             weights(frames, now, reach.falloff),
             np.isin(frames, keyed),
         )
-
-    def moved(self, offset: Floats) -> Floats:
-        """Return the trail (F, 3) once what is in hand has moved by an offset (3,)."""
-        return np.asarray(self.trail + self.shares[:, None] * offset)

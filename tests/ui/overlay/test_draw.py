@@ -465,7 +465,7 @@ def test_the_trail_moves_as_the_keys_will(addon: Addon, arm: Any) -> None:
     offset = Vector((0.1, -0.05, 0.1))
     drag.move(bpy.context, offset)
     drag.finish(bpy.context)
-    trail = ghosts.moved(np.array(offset))
+    trail = ghosts.trail + ghosts.shares[:, None] * np.array(offset)
     for frame, place in rigs.on_frames((15, 17, 19, 20, 21, 23, 25), lambda: rigs.position(target)).items():
         assert np.allclose(place, trail[int(frame) - NOW + REACH], atol=1e-5)
     assert begin(addon, ob, 0)[1] is None, "without a range"
