@@ -1,7 +1,5 @@
 """The result of a bake, in numbers and in words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,9 +11,6 @@ from ..core.translation.sentences import count, say
 
 NAMED = 5
 """Maximum number of chains or joints that the report names."""
-
-_last: dict[int, BakeReport] = {}
-"""By `session_uid` of the armature object, which no other object gets until Blender is closed."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +164,10 @@ class BakeReport(Report):
         if self.live_turn is not None:
             yield say("Fastest joint without Smooth: {angle}°", angle=f"{self.live_turn:.3g}")
         yield self.playback if self.plays_alike else Remark(self.playback)
+
+
+_last: dict[int, BakeReport] = {}
+"""By `session_uid` of the armature object, which no other object gets until Blender is closed."""
 
 
 def remember(ob: Object, report: BakeReport) -> None:

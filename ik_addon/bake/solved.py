@@ -1,7 +1,5 @@
 """The solved frames of a bake: what is keyed, in single precision, and what the report tells."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np

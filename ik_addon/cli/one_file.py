@@ -1,7 +1,5 @@
 """Baking the open file from the command line: which armatures and chains, and with feet planted if requested."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Generator
@@ -41,6 +39,14 @@ from .exits import DONE, INCOMPLETE, MISSED, CommandError, GoOn
 from .outputs import Files, Output
 
 NAME = "ik_bake"
+
+
+class Job(NamedTuple):
+    """The chains to bake of an armature."""
+
+    ob: Object
+    tips: list[str]
+    """Names of the tip bones of the chains."""
 
 
 class Done(NamedTuple):
@@ -209,14 +215,6 @@ def _object(name: str | None, use: str) -> Object | None:
 
 
 # ---- which armatures are baked, in which order, and which of their chains
-
-
-class Job(NamedTuple):
-    """The chains to bake of an armature."""
-
-    ob: Object
-    tips: list[str]
-    """Names of the tip bones of the chains."""
 
 
 def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[tuple[Object, str]]]:
