@@ -257,8 +257,9 @@ class IK_ADDON_OT_switch_space(ChainOperator):
                 layout.prop_search(self, "bone", other.data, "bones")
         tip = active_tip(context)
         space = self._space(context, tip)
-        text = self._lack(tip)
-        if space is not None:
+        if space is None:
+            text = self._lack(tip)
+        else:
             text = say("Stays in place") if space.ob is None else say("Follows {space}", space=space.name)
         layout.label(text=text, translate=False)
 

@@ -334,9 +334,10 @@ def _free(goal: Object, constraints: Sequence[Constraint] = ()) -> None:
     """Mute constraints of a goal, or clear its parent if there are none; it stays in place."""
     world = goal.matrix_world.copy()
     set_all(constraints, ("mute",), True)
-    if not constraints:
+    if constraints:
+        bpy.context.view_layer.update()
+    else:
         goal.parent = None
-    bpy.context.view_layer.update()
     goal.matrix_world = world
 
 
