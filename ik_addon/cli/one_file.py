@@ -1,5 +1,7 @@
 """Baking the open file from the command line: which armatures and chains, and with feet planted if requested."""
 
+from __future__ import annotations
+
 import argparse
 import json
 from collections.abc import Generator
