@@ -13,7 +13,7 @@ from tests.conftest import Addon
 
 def test_the_time_left_is_estimated_from_the_progress(addon: Addon) -> None:
     progress = addon.module("ui.operators.progress").Progress("Baking IK", 100.0)
-    assert progress.amount == "0%"
+    assert progress.text == "Baking IK: 0%"
     for share, time, text in (
         (0.1, 100.5, "10%"),  # half a second is too short to tell
         (0.25, 110.0, "25%, 30 s left"),
@@ -21,7 +21,7 @@ def test_the_time_left_is_estimated_from_the_progress(addon: Addon) -> None:
         (1.0, 400.0, "100%, 0 s left"),
     ):
         progress.reach(share, time)
-        assert progress.amount == text
+        assert progress.text == f"Baking IK: {text}"
 
 
 def test_work_that_restarts_is_measured_again(addon: Addon) -> None:

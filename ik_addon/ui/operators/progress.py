@@ -48,6 +48,11 @@ class Progress:
         self.left = (now - start) * (1.0 - share) / (share - first) if is_known else None
 
     @property
+    def text(self) -> str:
+        """The work, its progress and the remaining time in words."""
+        return say("{doing}: {amount}", doing=self.doing, amount=self.amount)
+
+    @property
     def amount(self) -> str:
         """The progress and the remaining time in words."""
         percent = f"{100.0 * self.share:.0f}"
@@ -86,8 +91,7 @@ def draw_status(header: Header, _context: Context) -> None:
     draw_keys(row)
     bar = row.row()
     bar.ui_units_x = BAR
-    text = say("{doing}: {amount}", doing=progress.doing, amount=progress.amount)
-    bar.progress(factor=progress.share, text=text)
+    bar.progress(factor=progress.share, text=progress.text)
 
 
 class Run:
