@@ -15,51 +15,18 @@ from .core.translation import catalogs
 from .live import handlers, simulations
 from .rig.plan import followers
 from .targets import cursor, edits
-from .ui import gizmos, menus, panel, toolbar
+from .ui import menus, panel, toolbar
 from .ui.operators import bake, body, chain, character, controls, drag, feet, fixes, limits, solve
 from .ui.overlay import draw as overlay
-from .ui.panels import bake_report, clip, main
-from .ui.panels import body as body_panel
+from .ui.panels import bake_report, folded, main
 from .ui.panels import chain as chain_panel
-from .ui.panels import limits as limits_panel
 
 MODULES: Final[tuple[ModuleType, ...]] = (
-    preferences,
-    chain_settings,
-    settings,
-    stamps,
-    profile,
-    followers,
-    simulations,
-    new_chain,
-    handlers,
-    edits,
-    overrides,
-    overlay,
-    # Operators
-    chain,
-    solve,
-    bake,
-    controls,
-    character,
-    feet,
-    limits,
-    drag,
-    body,
-    fixes,
-    # The interface
-    panel,
-    main,
-    chain_panel,
-    limits_panel,
-    body_panel,
-    clip,
-    bake_report,
-    menus,
-    gizmos,
-    toolbar,
-    bake_command,
-    interruption,
+    *(preferences, chain_settings, settings, stamps, profile, followers, simulations, new_chain, handlers, edits),
+    *(overrides, overlay),
+    *(chain, solve, bake, controls, character, feet, limits, drag, body, fixes),  # operators
+    *(panel, main, chain_panel, folded, bake_report, menus, toolbar),  # the interface
+    *(bake_command, interruption),
 )
 """Modules with classes for Blender, handlers, listeners, or a `register` and an `unregister` of their own."""
 
@@ -83,10 +50,6 @@ _registered: ExitStack | None = None
 """Removes everything that is registered, last first; None: nothing is."""
 
 
-def _nothing() -> None:
-    """Stand for a `register` or `unregister` that a module does not have."""
-
-
 def register() -> None:
     """Add classes, settings and handlers; a second call does nothing.
 
@@ -102,19 +65,15 @@ def register() -> None:
             undo.callback(bpy.utils.unregister_class, panel.SecondCopyPanel)
             _registered = undo.pop_all()
             return
-        catalogs.register()
-        undo.callback(catalogs.unregister)
+        for first in (catalogs, cursor):  # classes are shown in the language, and macros use the cursor's properties
+            first.register()
+            undo.callback(first.unregister)
         for cls in CLASSES:
             bpy.utils.register_class(cls)
             undo.callback(bpy.utils.unregister_class, cls)
-        cursor.register()
-        undo.callback(cursor.unregister)
-        for cls in CLASSES:
-            if issubclass(cls, drag.DragMacro):
-                cls.compose()
         for module in MODULES:
-            getattr(module, "register", _nothing)()
-            undo.callback(getattr(module, "unregister", _nothing))
+            getattr(module, "register", lambda: None)()
+            undo.callback(getattr(module, "unregister", lambda: None))
             hooks.join(module)
             undo.callback(hooks.leave, module)
         preferences.show(CLASSES)

@@ -1,7 +1,5 @@
 """The result of a bake, in numbers and in words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,9 +11,6 @@ from ..core.translation.sentences import count, say
 
 NAMED = 5
 """Maximum number of chains or joints that the report names."""
-
-_last: dict[int, BakeReport] = {}
-"""By `session_uid` of the armature object, which no other object gets until Blender is closed."""
 
 
 @dataclass(frozen=True)
@@ -101,9 +96,8 @@ class BakeReport(Report):
     @property
     def summary(self) -> str:
         """The report in one short line; the panel shows the rest."""
-        done = say(
-            "Baked {chains} on {frames}", chains=count_of_chains(len(self.chains)), frames=count_of_frames(self.frames)
-        )
+        chains, frames = count_of_chains(len(self.chains)), count_of_frames(self.frames)
+        done = say("Baked {chains} on {frames}", chains=chains, frames=frames)
         if not self.plays_alike:
             return say("{done}. Playback differs, see Last Bake", done=done)
         return say("{done}. Targets were missed, see Last Bake", done=done) if self.missed else done
@@ -170,6 +164,10 @@ class BakeReport(Report):
         if self.live_turn is not None:
             yield say("Fastest joint without Smooth: {angle}°", angle=f"{self.live_turn:.3g}")
         yield self.playback if self.plays_alike else Remark(self.playback)
+
+
+_last: dict[int, BakeReport] = {}
+"""By `session_uid` of the armature object, which no other object gets until Blender is closed."""
 
 
 def remember(ob: Object, report: BakeReport) -> None:

@@ -127,8 +127,7 @@ def _disable_chains(ob: Object, plan: Plan, tips: Collection[str], stored: chann
     with registry.paused(ob):
         for tip in tips:
             chain_of(ob.pose.bones[tip]).enabled = False
-    own = {bone for tip in tips for bone in plan.paths[tip]}
-    bones = sorted(own.intersection(fk_store.stored_bones(ob)))
+    bones = sorted({bone for tip in tips for bone in plan.paths[tip]}.intersection(fk_store.stored_bones(ob)))
     # Not the current FK store: bones may have been moved since Solve IK.
     channels.write(ob, np.array(bones, dtype=np.int64), stored[[plan.rows[bone] for bone in bones]])
     fk_store.forget(ob, bones)

@@ -7,6 +7,7 @@ itself, and each frame is read.
 import itertools
 import math
 from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -162,18 +163,14 @@ class Frames:
 
     def _in_memory(self) -> int:
         """Return how many sampled frames are in memory at once; all with Smooth, as they depend on each other."""
-        if self.smooth:
-            return len(self.numbers)
-        return max(1, BONES // len(self.plan.live))
+        return len(self.numbers) if self.smooth else max(1, BONES // len(self.plan.live))
 
     def _foretold(self, frames: Sequence[int]) -> Numbers | None:
         """Return the numbers (F, w) of frames from F-curves; None if more than these decides."""
-        if self.is_watched or follow_live(self.ob, self.plan.numbers, self.scene):
-            return None
-        try:
-            return fcurves.numbers_at(self.plan.numbers, self.stored, frames)
-        except fcurves.NotDetermined:
-            return None
+        if not (self.is_watched or follow_live(self.ob, self.plan.numbers, self.scene)):
+            with suppress(fcurves.NotDetermined):
+                return fcurves.numbers_at(self.plan.numbers, self.stored, frames)
+        return None
 
     def _is_as_foretold(self, depsgraph: Depsgraph, foretold: Numbers) -> bool:
         """Whether a frame (1, w) is as foretold, within single-precision noise and apart from bones that are solved."""
@@ -236,8 +233,7 @@ class Frames:
         fk = plan.numbers.fk(numbers)[0]
 
         def write() -> bool:
-            posed = pose(self.ob, plan, self._sample(plan, numbers))
-            return channels.write(self.ob, plan.live, posed.channels[0])
+            return channels.write(self.ob, plan.live, pose(self.ob, plan, self._sample(plan, numbers)).channels[0])
 
         def again() -> bool:
             nonlocal numbers

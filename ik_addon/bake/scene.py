@@ -1,12 +1,13 @@
 """What a bake finds in a scene: its chains and frames, checks that they can be baked, and snapshots to be put back."""
 
+import itertools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
 import bpy
 import numpy as np
-from bpy.types import Depsgraph, Object, PoseBone, Scene, ViewLayer
+from bpy.types import Object, PoseBone, Scene, ViewLayer
 
 from ..core import channels, compat, fk_store
 from ..core.data_paths import below_bone, set_at, value_at
@@ -52,10 +53,10 @@ def chosen_tips(ob: Object, which: str, active: PoseBone | None = None) -> list[
                 "No selected bone of '{object}' is part of an IK chain. Select a bone of a chain", object=ob.name
             )
     enabled = [tip.name for tip in tips if chain_of(tip).enabled]
-    if not enabled and tips:
-        raise UserError("The chain on '{tip}' is disabled. Enable it to bake it", tip=chain_name(tips[0]))
-    if not enabled:
+    if not tips:
         raise UserError("'{object}' has no IK chain. Add one first", object=ob.name)
+    if not enabled:
+        raise UserError("The chain on '{tip}' is disabled. Enable it to bake it", tip=chain_name(tips[0]))
     return enabled
 
 
@@ -193,21 +194,16 @@ def baked_tips(ob: Object, plan: Plan, tips: Collection[str]) -> list[str]:
 
 def evaluated_for(scene: Scene) -> set[Struct]:
     """Return the data-blocks that are evaluated in any view layer of a scene."""
-    graphs = [layer.depsgraph for layer in scene.view_layers]
-    return {known for depsgraph in graphs if depsgraph is not None for known in _evaluated_in(depsgraph)}
-
-
-def _evaluated_in(depsgraph: Depsgraph) -> Iterator[Struct]:
-    """Yield the data-blocks that are evaluated, some of them twice.
-
-    `Depsgraph.ids` lacks data-blocks outside the view layer that something in it needs, but includes node trees that
-    are part of other data-blocks.
-    """
-    yield from (evaluated.original for evaluated in depsgraph.ids)
-    for kind in bpy.data.bl_rna.properties:
-        if kind.type == "COLLECTION":
-            everything = getattr(bpy.data, kind.identifier)
-            yield from (known for known in everything if known.evaluated_get(depsgraph).is_evaluated)
+    found: set[Struct] = set()
+    kinds = [kind.identifier for kind in bpy.data.bl_rna.properties if kind.type == "COLLECTION"]
+    for depsgraph in filter(None, (layer.depsgraph for layer in scene.view_layers)):
+        # These lack data-blocks outside the view layer that something in it needs, but include node trees that are
+        # part of other data-blocks.
+        found.update(evaluated.original for evaluated in depsgraph.ids)
+        for known in itertools.chain.from_iterable(getattr(bpy.data, kind) for kind in kinds):
+            if known.evaluated_get(depsgraph).is_evaluated:
+                found.add(known)
+    return found
 
 
 class Edits:
@@ -245,13 +241,10 @@ class PoseSnapshot:
         self._stored = fk_store.snapshot(ob)
         self._live = registry.snapshot(ob)
 
-    @property
-    def is_unchanged(self) -> bool:
-        """Whether the armature still has this pose."""
-        return np.array_equal(channels.read(self._ob, self._all_bones), self._rows)
-
-    def put_back(self) -> None:
-        """Put back the pose, the FK store, and what live solving knew."""
+    def put_back(self, *, if_changed: bool = False) -> None:
+        """Put back the pose, the FK store, and what live solving knew; or all that only if the pose is another one."""
+        if if_changed and np.array_equal(channels.read(self._ob, self._all_bones), self._rows):
+            return
         self.put_back_channels()
         fk_store.put_back(self._ob, self._stored)
         # Frames were solved since, for the comparison. Put back a copy, because live solving goes on to change it.
@@ -296,16 +289,14 @@ class SceneSnapshot:
         """Go back to the frame, and put back unkeyed edits and the pose of other armatures."""
         scene: Scene = self._view_layer.id_data
         frame, subframe = self._frame
-        is_current = (scene.frame_current, scene.frame_subframe) == self._frame
-        if is_current and not registry.live_armatures(scene):
+        if (scene.frame_current, scene.frame_subframe) == self._frame and not registry.live_armatures(scene):
             self._view_layer.update()  # doesn't evaluate everything that depends on time
         else:
             scene.frame_set(frame, subframe=subframe)
         self._edits.put_back()
         for other in self._others:
             with suppress(ReferenceError):  # another add-on deleted it
-                if not other.is_unchanged:
-                    other.put_back()
+                other.put_back(if_changed=True)
 
 
 @contextmanager

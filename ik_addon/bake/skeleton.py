@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -17,7 +17,7 @@ from ..anatomy.figure import Figure
 from ..chains.make_controls import editing
 from ..core import keyframes
 from ..core.report import Remark, Report, count_of_frames
-from ..core.skeleton import inverse, matrix_array, orthonormal
+from ..core.skeleton import inverse, matrix_array, unscaled
 from ..core.steps import part
 from ..core.transforms import nearest
 from ..core.translation.sentences import UserError, say
@@ -37,8 +37,7 @@ SAME_PLACE = 1e-3
 """Bones whose ends at rest are closer than this, in bone lengths, stand in for each other."""
 
 
-@dataclass(frozen=True)
-class RootMotion:
+class RootMotion(NamedTuple):
     """How the root of a skeleton takes over motion of the hips. It always takes the horizontal movement."""
 
     name: str
@@ -66,8 +65,7 @@ class RootMotion:
             moved[:, 1, 0] = np.sin(angle)
             moved[:, 0, 1] = -moved[:, 1, 0]
         kept = np.array([1.0, 1.0, 1.0 if self.height else 0.0])
-        turned_rest = (moved[:, :3, :3] * (kept * rest[:3, 3])).sum(axis=-1)
-        moved[:, :3, 3] = kept * hips[:, :3, 3] - turned_rest
+        moved[:, :3, 3] = kept * hips[:, :3, 3] - (moved[:, :3, :3] * (kept * rest[:3, 3])).sum(axis=-1)
         return times(moved, np.broadcast_to(root, (count, 4, 4)))
 
 
@@ -147,10 +145,11 @@ def make_stepwise(
                 frame=frames[frame],
             )
         wanted = _with_root(bones, moving, rest, world, options.root, root)
-        lengths = [_length(bones, world, b) for b in bones.taken]
+        spans = (bones.figure.tails - bones.figure.heads)[list(bones.taken)]  # at rest, in the armature
+        lengths = np.linalg.norm(spans @ world[:3, :3].T, axis=1).tolist()
         made, names = _make(context, ob, wanted, [*lengths, max(lengths)], undo)
         yield 0.95
-        _key(context.scene, made, replace(wanted, names=names), frames, undo)
+        _key(context.scene, made, wanted._replace(names=names), frames, undo)
         meshes = _copies(context, ob, made, deformed, worlds[0, 1:], undo) if options.meshes else []
     return Made(made, meshes, frames[0], len(frames), _remarks(ob, bones, times(inverse(worlds[:, :1]), shown)))
 
@@ -170,8 +169,7 @@ def select(context: Context, made: Made, *, extend: bool = False) -> None:
 # ---- bones
 
 
-@dataclass(frozen=True)
-class Bones:
+class Bones(NamedTuple):
     """The bones taken from an armature, parents before their children."""
 
     figure: Figure
@@ -180,6 +178,8 @@ class Bones:
     """Indices of these bones in the figure."""
     parents: tuple[int, ...]
     """For each, the index of its parent among the taken bones; -1 if it has none."""
+    read: Ints
+    """The bones whose poses are needed: the taken bones, then the one that carries the body, whether taken or not."""
 
     @classmethod
     def of(cls, ob: Object, only_deform: bool) -> Bones:
@@ -200,23 +200,15 @@ class Bones:
         ordered: list[int] = []
         while len(ordered) < len(taken):
             ordered += [bone for bone in taken if bone not in ordered and found[bone] in (-1, *ordered)]
-        return cls(figure, tuple(ordered), tuple(ordered.index(found[b]) if found[b] >= 0 else -1 for b in ordered))
+        parents = tuple(ordered.index(found[bone]) if found[bone] >= 0 else -1 for bone in ordered)
+        feet = ends_of(figure, Region.LEG)
+        hips = root_of(figure, feet[0]) if feet else ordered[0]
+        return cls(figure, tuple(ordered), parents, np.array([*ordered, hips], dtype=np.int64))
 
     @property
     def names(self) -> list[str]:
         """Names of the taken bones."""
         return [self.figure.names[bone] for bone in self.taken]
-
-    @cached_property
-    def hips(self) -> int:
-        """The bone of the armature that carries the body, whether it is taken or not."""
-        feet = ends_of(self.figure, Region.LEG)
-        return root_of(self.figure, feet[0]) if feet else self.taken[0]
-
-    @property
-    def read(self) -> Ints:
-        """The bones whose poses are needed: the taken bones, then the hips."""
-        return np.array([*self.taken, self.hips], dtype=np.int64)
 
 
 def _parent_of(figure: Figure, taken: Sequence[int], found: Mapping[int, int], bone: int) -> int:
@@ -226,20 +218,14 @@ def _parent_of(figure: Figure, taken: Sequence[int], found: Mapping[int, int], b
     """
     above = figure.parents[bone]
     while above >= 0:
-        same = [above] if above in taken else [b for b in taken if figure.are_together(b, above, SAME_PLACE)]
-        for other in same:
-            if bone not in _line(found, other):
+        for other in [above] if above in taken else [b for b in taken if figure.are_together(b, above, SAME_PLACE)]:
+            line = [other]  # upwards, as far as parents are known
+            while found.get(line[-1], -1) >= 0:
+                line.append(found[line[-1]])
+            if bone not in line:
                 return other
         above = figure.parents[above]
     return -1
-
-
-def _line(found: Mapping[int, int], bone: int) -> list[int]:
-    """Return a bone, its parent and so on, as far as parents are known."""
-    line = [bone]
-    while found.get(line[-1], -1) >= 0:
-        line.append(found[line[-1]])
-    return line
 
 
 def _root_place(bones: Bones, root: RootMotion | None) -> int:
@@ -260,8 +246,7 @@ def _root_place(bones: Bones, root: RootMotion | None) -> int:
     return place
 
 
-@dataclass(frozen=True)
-class _Wanted:
+class _Wanted(NamedTuple):
     """The k bones of the new armature and their motion in world space."""
 
     names: list[str]
@@ -285,19 +270,13 @@ def _with_root(
     own = root.of(moving[:, -1], rest[-1], found.rest[place] if place >= 0 else stand)
     if place >= 0:
         found.poses[:, place] = own
-        return replace(found, parents=[place if p < 0 and b != place else p for b, p in enumerate(found.parents)])
+        return found._replace(parents=[place if p < 0 and b != place else p for b, p in enumerate(found.parents)])
     return _Wanted(
         [*found.names, root.name],
         [*(len(found.names) if p < 0 else p for p in found.parents), -1],
         np.concatenate([found.rest, stand[None]]),
         np.concatenate([found.poses, own[:, None]], axis=1),
     )
-
-
-def _length(bones: Bones, world: Floats, bone: int) -> float:
-    """Return the length of a bone at rest, in world space."""
-    span = bones.figure.tails[bone] - bones.figure.heads[bone]
-    return float(np.linalg.norm((world[:3, :3] * span).sum(axis=1)))
 
 
 def _make(
@@ -330,11 +309,9 @@ def _make(
 
 def rigid(poses: Floats) -> Floats:
     """Return poses (..., 4, 4) without scale and shear; Y axes keep their direction, and nothing is mirrored."""
-    out = poses.copy()
-    frames = orthonormal(poses[..., :3, :3])
-    frames[..., 2] = np.cross(frames[..., 0], frames[..., 1])
-    out[..., :3, :3] = frames
-    return np.asarray(out)
+    found = unscaled(poses)
+    found[..., :3, 2] = np.cross(found[..., :3, 0], found[..., :3, 1])
+    return found
 
 
 def local(poses: Floats, rest: Floats, parents: Sequence[int]) -> tuple[Floats, Floats]:
@@ -374,21 +351,17 @@ def _key(scene: Scene, made: Object, wanted: _Wanted, frames: Sequence[int], und
         if np.abs(moved).max() > MOVED * size:
             keyed += [keyframes.Channel(name, "location", i, moved[:, i]) for i in range(3)]
         keyed += [keyframes.Channel(name, "rotation_quaternion", i, turned[:, b, i]) for i in range(4)]
-    times_ = time_scale(scene) * np.array(frames, dtype=np.float64)
-    undo.callback(keyframes.write_channels(made, keyed, times_))
+    undo.callback(keyframes.write_channels(made, keyed, time_scale(scene) * np.array(frames, dtype=np.float64)))
     made.animation_data.action.name = made.name
 
 
 def _remarks(ob: Object, bones: Bones, poses: Floats) -> list[str]:
     found = []
-    sizes = np.linalg.norm(poses[:, :-1, :3, :3], axis=2)
-    scaled = np.abs(sizes - 1.0).max(axis=(0, 2)) > SCALED
+    scaled = np.abs(np.linalg.norm(poses[:, :-1, :3, :3], axis=2) - 1.0).max(axis=(0, 2)) > SCALED
     if scaled.any():
-        name = bones.names[int(np.argmax(scaled))]
         left_out = "The scale of '{bone}' was left out: the joints stay in place, but the mesh changes shape"
-        found.append(say(left_out, bone=name))
-    curved = [name for name in bones.names if ob.data.bones[name].bbone_segments > 1]
-    if curved:
+        found.append(say(left_out, bone=bones.names[int(np.argmax(scaled))]))
+    if curved := [name for name in bones.names if ob.data.bones[name].bbone_segments > 1]:
         found.append(say("Bendy bone '{bone}' stays straight", bone=curved[0]))
     return found
 
@@ -424,5 +397,4 @@ def _copies(
 
 
 def _modifiers(mesh: Object, ob: Object) -> list[ArmatureModifier]:
-    own = [modifier for modifier in mesh.modifiers if isinstance(modifier, ArmatureModifier)]
-    return [modifier for modifier in own if modifier.object == ob]
+    return [own for own in mesh.modifiers if isinstance(own, ArmatureModifier) and own.object == ob]

@@ -1,7 +1,5 @@
 """The solved frames of a bake: what is keyed, in single precision, and what the report tells."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -66,18 +64,19 @@ class Solved:
         own = slice(*np.searchsorted(self.played, (batch.start, batch.stop)))
         if own.start < own.stop:
             self.poses[own] = posed.poses_on(self.played[own] - start)[:, self.rows, :3]
-        index = {chain.tip: i for i, chain in enumerate(plan.chains)}
-        own_chains = [c for c, tip in enumerate(self.baked) if tip in index]
-        solved = [index[self.baked[c]] for c in own_chains]
-        self._status[batch, own_chains] = posed.outcomes.status[:, solved]
-        self.errors[batch, own_chains] = posed.outcomes.error[:, solved]
+        for c, keyed in self._own(plan):
+            self._status[batch, keyed] = posed.outcomes.status[:, c]
+            self.errors[batch, keyed] = posed.outcomes.error[:, c]
         self._at_limit += posed.outcomes.at_limit.sum(axis=0)
+
+    def _own(self, plan: Plan) -> list[tuple[int, int]]:
+        """Return the indices of the keyed chains among those of a plan, each with that among the keyed ones."""
+        return [(c, self.baked.index(chain.tip)) for c, chain in enumerate(plan.chains) if chain.tip in self.baked]
 
     def note_blended(self, start: int, plan: Plan, influence: Floats) -> None:
         """Take the influence (b, C) of a plan's chains on a batch that begins at `start`: below 1, no target counts."""
-        for c, chain in enumerate(plan.chains):
-            if chain.tip in self.baked:
-                self._blended[start : start + len(influence), self.baked.index(chain.tip)] = influence[:, c] < 1.0
+        for c, own in self._own(plan):
+            self._blended[start : start + len(influence), own] = influence[:, c] < 1.0
 
     def note_live(self, posed: Posed, frames: Sequence[int]) -> None:
         """Remember how fast joints turn in the live solution of all frames, when another one is baked."""
@@ -90,12 +89,10 @@ class Solved:
             Whether a target is missed that the solution reaches.
         """
         is_missed = False
-        for c, chain in enumerate(plan.chains):
-            if chain.tip in self.baked and influence[c] == 1.0:
-                own = self.baked.index(chain.tip)
-                if misses[c] > self.errors[index, own] + NEAR:
-                    self.errors[index, own], self._status[index, own] = misses[c], Status.NOT_CONVERGED
-                    is_missed = True
+        for c, own in self._own(plan):
+            if influence[c] == 1.0 and misses[c] > self.errors[index, own] + NEAR:
+                self.errors[index, own], self._status[index, own] = misses[c], Status.NOT_CONVERGED
+                is_missed = True
         return is_missed
 
     def is_never_solved(self, tip: str) -> bool:
@@ -146,43 +143,31 @@ class Solved:
         position, angle = found
         blended = self._blended & (self._status != Status.INVALID)
         missed = ~(has_reached(self._status, self.errors) | blended)
-        names = list(self.baked)
         solved = np.isfinite(self.errors) & ~blended
-        counts = solved.sum(axis=0)
-        sums = np.where(solved, self.errors, 0.0).sum(axis=0)
-        largest = np.where(solved, self.errors, 0.0).max(axis=0, initial=0.0)
+        counts, errors = solved.sum(axis=0), np.where(solved, self.errors, 0.0)
+        largest, means = errors.max(axis=0, initial=0.0), errors.sum(axis=0) / np.maximum(counts, 1)
         limited = self._at_limit[self.rows]
+        most = [k for k in np.lexsort((self.rows, -limited)).tolist() if limited[k]]
         angles, bones = self._turns(frames, self._channels)
         worst = int(angles.argmax()) if len(angles) else -1
+        parts = np.array_split(angles, min(PARTS, len(angles)) or 1)
         return BakeReport(
-            chains=tuple(names),
+            chains=tuple(self.baked),
             frames=len(frames),
             action=action,
             missed=int(missed.any(axis=1).sum()),
             blended=int(blended.any(axis=1).sum()),
             error=float(largest.max(initial=0.0)),
-            mean_error=float(sums.sum() / max(counts.sum(), 1)),
+            mean_error=float(errors.sum(axis=0).sum() / max(counts.sum(), 1)),
             each=tuple(
-                ChainReport(
-                    name,
-                    int(missed[:, c].sum()),
-                    float(largest[c]),
-                    float(sums[c] / max(counts[c], 1)),
-                    limbs.get(name, name),
-                )
-                for c, name in enumerate(names)
+                ChainReport(name, int(missed[:, c].sum()), float(largest[c]), float(means[c]), limbs.get(name, name))
+                for c, name in enumerate(self.baked)
             ),
-            limited=tuple(
-                LimitReport(self._names[k], int(limited[k]))
-                for k in np.lexsort((self.rows, -limited)).tolist()
-                if limited[k]
-            ),
+            limited=tuple(LimitReport(self._names[k], int(limited[k])) for k in most),
             turn=float(angles.max(initial=0.0)),
             turning_bone=self._names[bones[worst]] if len(angles) else "",
             turning_frames=(frames[max(worst, 0)], frames[worst + 1]),
-            turns=tuple(
-                float(part.max()) for part in np.array_split(angles, min(PARTS, len(angles)) or 1) if len(part)
-            ),
+            turns=tuple(float(part.max()) for part in parts if len(part)),
             ends=(frames[0], frames[-1]),
             position=position,
             angle=angle,

@@ -107,14 +107,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--chains", nargs="+", metavar="TIP", help="tip bones of the chains (default: all enabled)")
     frames = parser.add_mutually_exclusive_group()
     frames.add_argument("--range", nargs=2, type=int, metavar=("FIRST", "LAST"), help="the frames from FIRST to LAST")
-    for which, text in (
-        ("scene", "the frame range of the scene (default)"),
-        ("preview", "the preview range of the scene"),
-        ("action", "the frames of each armature's action"),
-    ):
-        frames.add_argument(
-            f"--{which}", dest="frames", action="store_const", const=which.upper(), default="SCENE", help=text
-        )
+    choose = partial(frames.add_argument, dest="frames", action="store_const", default="SCENE")
+    choose("--scene", const="SCENE", help="the frame range of the scene (default)")
+    choose("--preview", const="PREVIEW", help="the preview range of the scene")
+    choose("--action", const="ACTION", help="the frames of each armature's action")
     add("--step", type=int, default=1, metavar="N", help="key every Nth frame, and the last one")
     flag("--new-action", help="key into a copy of the action")
     flag("--smooth", help="avoid jumps by choosing other solutions that reach the targets")
@@ -167,11 +163,8 @@ def bake_files(options: argparse.Namespace, go_on: GoOn) -> int:
     places = _places(options)
     report = None
     if options.report is not None:
-        inputs = [
-            *((path, "one of the files") for path in options.files),
-            *((path, "a result") for path in places if path),
-        ]
-        report = report_to(options.report, inputs)
+        inputs = [(path, "one of the files") for path in options.files]
+        report = report_to(options.report, inputs + [(path, "a result") for path in places if path])
     done: list[Json] = []
     is_complete = True
     for i, (path, place) in enumerate(zip(options.files, places, strict=True)):
@@ -179,10 +172,8 @@ def bake_files(options: argparse.Namespace, go_on: GoOn) -> int:
         try:
             done.append(_baked(path, place, options, go_on))
         except InterruptError:
-            kept = len([one for one in done if one["exit_code"] != exits.REFUSED])
-            raise InterruptError(
-                f"Interrupted in '{path}', after baking {kept} of {len(options.files)} files"
-            ) from None
+            kept = f"{sum(one['exit_code'] != exits.REFUSED for one in done)} of {len(options.files)} files"
+            raise InterruptError(f"Interrupted in '{path}', after baking {kept}") from None
         if report is not None:  # after each file, so that a crash of Blender keeps what is known of earlier files
             is_complete = _write(report, as_text(_report(done)))
     codes = {one["exit_code"] for one in done}

@@ -22,8 +22,8 @@ class CommandError(Exception):
     """The command can't do what was requested; the message says why and what to do."""
 
 
-class InterruptError(Exception):
-    """The user pressed Ctrl-C."""
+class InterruptError(BaseException):
+    """The user pressed Ctrl-C; like Python's own, no failure of the work."""
 
 
 def guarded(work: Callable[[], Result]) -> Result:
@@ -35,8 +35,6 @@ def guarded(work: Callable[[], Result]) -> Result:
     """
     try:
         return work()
-    except InterruptError:
-        raise
     except (CommandError, UserError, OSError, RuntimeError) as error:
         raise CommandError(str(error).strip()) from error
     except Exception as error:  # Blender would exit with 1, which means that the result was not as requested
@@ -56,11 +54,10 @@ def interruptible() -> Iterator[GoOn]:
     Without a window, Blender only notes the first Ctrl-C, and an exception raised inside a handler would be printed and
     lost. A second Ctrl-C ends the process at once.
     """
-    pressed = False
+    pressed: list[int] = []
 
-    def press(_number: int, _frame: FrameType | None) -> None:
-        nonlocal pressed
-        pressed = True
+    def press(number: int, _frame: FrameType | None) -> None:
+        pressed.append(number)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     def go_on() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -38,24 +38,26 @@ from ..targets import snap
 from ..targets.movable import target_of
 from . import outputs
 from .exits import DONE, INCOMPLETE, MISSED, CommandError, GoOn
-from .outputs import Files, Filling, Output
+from .outputs import Files, Output
 
 NAME = "ik_bake"
 
 
-@dataclass(frozen=True)
-class Done:
+class Job(NamedTuple):
+    """The chains to bake of an armature."""
+
+    ob: Object
+    tips: list[str]
+    """Names of the tip bones of the chains."""
+
+
+class Done(NamedTuple):
     """An armature that was baked."""
 
     ob: Object
     bake: BakeReport
     plant: Planted | None = None
     skeleton: skeleton.Made | None = None
-
-    @property
-    def is_unplanted(self) -> bool:
-        """Whether planting was requested, but there was nothing to plant."""
-        return self.plant is not None and not self.plant.contacts
 
     @property
     def entry(self) -> Json:
@@ -76,20 +78,31 @@ def bake_shot(options: argparse.Namespace, files: Files, go_on: GoOn) -> tuple[i
     Raises:
         CommandError, UserError, OSError, RuntimeError: the bake failed; nothing was written.
     """
-    export = _export(options)
+    export: list[Output] = []
+    if options.export is not None:
+        outputs.check(options.export)
+        saved = options.output or Path(bpy.data.filepath)
+        export.append(Output(saved.with_suffix(f".{options.export}"), "--export"))
     jobs, left_out = jobs_of(options)
     for ob, reason in left_out:
         files.complain(f"'{ob.name_full}' was left out. {reason}")
     done = [_Work(job, options, go_on).done() for job in jobs]
-    for one in done:
-        if one.is_unplanted:
-            files.complain(f"'{one.ob.name_full}': {one.plant.message}")
-    report = _report(files, done, left_out)
-    is_complete = files.write(as_text(report), go_on, further=_exports(export, options, done))
-    if left_out or not is_complete or any(one.is_unplanted for one in done):
+    unplanted = {one.ob.name_full: one.plant.message for one in done if one.plant and not one.plant.contacts}
+    for name, message in unplanted.items():
+        files.complain(f"'{name}': {message}")
+    report = {
+        "file": bpy.data.filepath,
+        "saved": files.saved,
+        "reached": not any(one.bake.missed for one in done),
+        "plays_alike": all(one.bake.plays_alike for one in done),
+        "left_out": [{"armature": ob.name_full, "reason": reason} for ob, reason in left_out],
+        "armatures": [one.entry for one in done],
+    }
+    fill = partial(outputs.export, kind=options.export, made=[one.skeleton for one in done if one.skeleton is not None])
+    is_complete = files.write(as_text(report), go_on, [(output, fill) for output in export])
+    if left_out or not is_complete or unplanted:
         return INCOMPLETE, report
-    is_missed = options.strict and not (report["reached"] and report["plays_alike"])
-    return MISSED if is_missed else DONE, report
+    return MISSED if options.strict and not (report["reached"] and report["plays_alike"]) else DONE, report
 
 
 def as_text(report: Json) -> str:
@@ -97,8 +110,7 @@ def as_text(report: Json) -> str:
     return json.dumps(report, indent=2, default=float) + "\n"
 
 
-@dataclass(frozen=True)
-class _Work:
+class _Work(NamedTuple):
     """An armature that is baked."""
 
     job: Job
@@ -108,17 +120,21 @@ class _Work:
     def done(self) -> Done:
         """Plant feet, bake, make a skeleton and measure, as far as requested."""
         options, ob = self.options, self.job.ob
-        legs = self._legs() if options.plant else []
-        new_action, planted = options.new_action, None
+        legs, planted, made = [], None, None
+        if options.plant:
+            figure = Figure.of(ob)
+            legs = [bone for tip in self.job.tips if is_of_leg(figure, bone := ob.pose.bones[tip])]
         if legs:
             how = Options(on=_object(options.on, "the feet to stand on"), ground=_object(options.ground, "the ground"))
             planted = self._planted(legs, how)
-            new_action = False  # planting made a copy already
-        bake = self._baked(new_action)
+        bake = self._baked(options.new_action and not legs)  # planting made a copy already
         if planted is not None:
             planted = self._measured(planted, how)
             self._say(planted.message)
-        made = self._skeleton() if options.skeleton else None
+        if options.skeleton:
+            root = skeleton.RootMotion(options.root, options.root_height, options.root_turn) if options.root else None
+            made = self._run(skeleton.make_stepwise(bpy.context, ob, self._frames(), skeleton.Options(root=root)))
+            self._say(made.message)
         return Done(ob, bake, planted, made)
 
     def _run(self, steps: Generator[float, None, Result]) -> Result:
@@ -136,11 +152,6 @@ class _Work:
         """Return the frames (F,) as times of actions."""
         return time_scale(bpy.context.scene) * np.array(self._frames(), dtype=np.float64)
 
-    def _legs(self) -> list[PoseBone]:
-        """Return the tip bones whose chains are on legs."""
-        figure = Figure.of(self.job.ob)
-        return [bone for tip in self.job.tips if is_of_leg(figure, bone := self.job.ob.pose.bones[tip])]
-
     def _planted(self, legs: list[PoseBone], how: Options) -> Planted:
         """Find contacts of legs where there are none, and make the feet hold them.
 
@@ -150,7 +161,8 @@ class _Work:
         """
         ob, frames, times = self.job.ob, self._frames(), self._times()
         bare = [tip for tip in legs if not contact_keys.read(tip, times).any()]
-        loose = [tip for name in self.job.tips if _is_loose(tip := ob.pose.bones[name])]
+        targets = [(tip := ob.pose.bones[name], target_of(tip)) for name in self.job.tips]
+        loose = [tip for tip, target in targets if target is not None and not target.is_keyed]
         if not any(tip in loose for tip in legs):
             loose = []
         planted = Planted(())
@@ -160,8 +172,7 @@ class _Work:
             if loose:  # first: with keyed targets, feet that turn with them are sampled as a whole
                 self._run(snap.key_range(bpy.context, loose, frames))
             if bare:
-                floor = how.ground
-                self._run(key_contacts(bpy.context, bare, frames, on=how.support, floor=floor))
+                self._run(key_contacts(bpy.context, bare, frames, on=how.support, floor=how.ground))
             if any(contact_keys.read(tip, times).any() for tip in legs):
                 planted = self._run(plant_feet(bpy.context, ob, legs, frames, how))
             undo.pop_all()
@@ -194,29 +205,6 @@ class _Work:
         self._say(report.message)
         return report
 
-    def _skeleton(self) -> skeleton.Made:
-        options, frames = self.options, self._frames()
-        root = skeleton.RootMotion(options.root, options.root_height, options.root_turn) if options.root else None
-        work = skeleton.make_stepwise(bpy.context, self.job.ob, frames, skeleton.Options(root=root))
-        made = self._run(work)
-        self._say(made.message)
-        return made
-
-
-def _export(options: argparse.Namespace) -> Output | None:
-    """Return where the skeletons are exported; None if they aren't."""
-    if options.export is None:
-        return None
-    outputs.check(options.export)
-    saved = options.output or Path(bpy.data.filepath)
-    return Output(saved.with_suffix(f".{options.export}"), "--export")
-
-
-def _exports(export: Output | None, options: argparse.Namespace, done: Sequence[Done]) -> list[Filling]:
-    """Return the export of the skeletons to write, if it is requested."""
-    made = [one.skeleton for one in done if one.skeleton is not None]
-    return [] if export is None else [(export, partial(outputs.export, kind=options.export, made=made))]
-
 
 def _object(name: str | None, use: str) -> Object | None:
     """Return the object of that name in the view layer, or None; `use` says in the error what it is for."""
@@ -228,49 +216,25 @@ def _object(name: str | None, use: str) -> Object | None:
     return found
 
 
-def _report(files: Files, done: list[Done], left_out: Sequence[LeftOut]) -> Json:
-    return {
-        "file": bpy.data.filepath,
-        "saved": files.saved,
-        "reached": not any(one.bake.missed for one in done),
-        "plays_alike": all(one.bake.plays_alike for one in done),
-        "left_out": [{"armature": ob.name_full, "reason": reason} for ob, reason in left_out],
-        "armatures": [one.entry for one in done],
-    }
-
-
-def _is_loose(tip: PoseBone) -> bool:
-    """Return whether a chain has a target without keys."""
-    target = target_of(tip)
-    return target is not None and not target.is_keyed
-
-
 # ---- which armatures are baked, in which order, and which of their chains
 
 
-class Job(NamedTuple):
-    """The chains to bake of an armature."""
-
-    ob: Object
-    tips: list[str]
-    """Names of the tip bones of the chains."""
-
-
-LeftOut = tuple[Object, str]
-"""An armature that is not baked, and the reason."""
-
-
-def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[LeftOut]]:
-    """Return what to bake, ordered so that an armature comes after those it follows, and what is left out.
+def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[tuple[Object, str]]]:
+    """Return what to bake, ordered so that an armature comes after those it follows, and what is left out, with why.
 
     Raises:
         CommandError: something named doesn't exist, or there is nothing to bake.
     """
     chosen = _armatures(options)
     found = [Job(ob, own) for ob in chosen if (own := _chosen_tips(ob, options)) or _why_unread(ob)]
-    reasons = [why_closed(job.ob) or _why_unreadable(job) for job in found]
-    left_out = [(job.ob, reason) for job, reason in zip(found, reasons, strict=True) if reason]
-    jobs = {job.ob.session_uid: job for job, reason in zip(found, reasons, strict=True) if not reason}
+    jobs: dict[int, Job] = {}
+    left_out = []
+    for job in found:
+        goals = (goal.ob for tip in job.tips for goal in goals_of(job.ob.pose.bones[tip]))
+        if reason := why_closed(job.ob) or next(filter(None, map(_why_unread, (job.ob, *goals))), ""):
+            left_out.append((job.ob, reason))
+        else:
+            jobs[job.ob.session_uid] = job
     for ob, reason in left_out:
         if options.armature or not jobs:
             raise CommandError(f"'{ob.name_full}' can't be baked. {reason}")
@@ -283,19 +247,11 @@ def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[LeftOut]]:
         for tip in job.tips:
             if not chain_of(job.ob.pose.bones[tip]).enabled:
                 raise CommandError(f"The chain on '{tip}' of '{job.ob.name_full}' is disabled. Enable it to bake it")
-    needs = {uid: _followed(job.ob).intersection(jobs) for uid, job in jobs.items()}
-    ordered, mutual = in_order(jobs, needs)
+    ordered, mutual = in_order(jobs, {uid: _followed(job.ob).intersection(jobs) for uid, job in jobs.items()})
     if mutual:
-        layer = bpy.context.view_layer
-        plans = {uid: Plan.of(jobs[uid].ob, layer.depsgraph) for uid in mutual}
+        plans = {uid: Plan.of(jobs[uid].ob, bpy.context.view_layer.depsgraph) for uid in mutual}
         mutual.sort(key=lambda uid: bool(between(plans, uid, jobs[uid].tips)))
     return [jobs[uid] for uid in (*ordered, *mutual)], left_out
-
-
-def _why_unreadable(job: Job) -> str:
-    """Say what is missing from a library; empty if the armature and all targets and poles were read."""
-    goals = (goal.ob for tip in tips(job.ob) if tip.name in job.tips for goal in goals_of(tip))
-    return next(filter(None, map(_why_unread, (job.ob, *goals))), "")
 
 
 def _why_unread(ob: Object) -> str:
@@ -316,23 +272,17 @@ def _why_unread(ob: Object) -> str:
 
 def _armatures(options: argparse.Namespace) -> list[Object]:
     """Return the armatures of the scene, or those named by the options."""
-    if not options.armature:
-        return _armatures_of_scene()
-    chosen = [_named(name) for name in options.armature]
-    return [ob for ob in _armatures_of_scene() if ob in chosen]
+    every = [ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE"]
+    chosen = [_named(name, every) for name in options.armature or ()]
+    return [ob for ob in every if ob in chosen or not options.armature]
 
 
-def _armatures_of_scene() -> list[Object]:
-    return [ob for ob in bpy.context.scene.objects if ob.type == "ARMATURE"]
-
-
-def _named(name: str) -> Object:
+def _named(name: str, every: list[Object]) -> Object:
     """Return the armature of this name, which for a linked one may include its library to distinguish it.
 
     Raises:
         CommandError: there is none, or more than one.
     """
-    every = _armatures_of_scene()
     found = [ob for ob in every if ob.name_full == name] or [ob for ob in every if ob.name == name]
     if len(found) == 1:
         return found[0]

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
@@ -29,35 +30,24 @@ class Output:
         self.path = path.resolve()
         self.new = self.path.with_name(f".ik_bake-{uuid4().hex}{self.path.suffix}")
         """The temporary file."""
-        self._given = path
         self.option = option
         if not self.path.parent.is_dir():
-            raise CommandError(f"Can't write '{self._given.name}': the folder '{self._given.parent}' does not exist")
+            raise CommandError(f"Can't write '{path.name}': the folder '{path.parent}' does not exist")
         try:
-            self.path.stat()
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise self._unwritable(error) from error
-        else:
-            if not self.path.is_file():
-                raise CommandError(f"{self.option} names '{self._given}', which is a folder or device. Name a file")
-        try:
-            if self.path.exists():
+            with suppress(FileNotFoundError):
+                self.path.stat()
+                if not self.path.is_file():
+                    raise CommandError(f"{option} names '{path}', which is a folder or device. Name a file")
                 self.path.open("ab").close()  # fails if the file is read-only or another program holds it
             self.new.touch(exist_ok=False)
             self.new.unlink()
         except OSError as error:
-            raise self._unwritable(error) from error
-
-    def _unwritable(self, error: OSError) -> CommandError:
-        return CommandError(f"{self.option} can't write '{self._given}' ({error.strerror}). Choose another place")
+            raise CommandError(f"{option} can't write '{path}' ({error.strerror}). Choose another place") from error
 
     def keep_apart(self, others: Iterable[tuple[Path, str]]) -> None:
         """Raise `CommandError` if this is one of some other files under any name; each is given with what it is."""
         for other, what in others:
-            same = self.path == other.resolve()
-            if same or (self.path.exists() and other.exists() and self.path.samefile(other)):
+            if self.path == other.resolve() or (self.path.exists() and other.exists() and self.path.samefile(other)):
                 raise CommandError(f"{self.option} would replace {what}. Choose another file")
 
     def fill(self, text: str) -> None:
@@ -104,17 +94,10 @@ def _save_open_file(blend: Output) -> None:
     On a full disk Blender 5 replaces a file with an incomplete one, and reports that it was saved.
     """
     bpy.ops.wm.save_as_mainfile(filepath=str(blend.new), copy=True)
-    if not _is_whole(blend.new):
-        raise CommandError(f"'{blend.path}' could not be saved completely and is unchanged. Is the disk full?")
-
-
-def _is_whole(path: Path) -> bool:
-    """Whether Blender can read the current scene from a file."""
-    try:
-        with bpy.data.libraries.load(str(path)) as (found, _wanted):
-            return bpy.context.scene.name in found.scenes
-    except OSError:
-        return False
+    with suppress(OSError), bpy.data.libraries.load(str(blend.new)) as (found, _wanted):
+        if bpy.context.scene.name in found.scenes:
+            return
+    raise CommandError(f"'{blend.path}' could not be saved completely and is unchanged. Is the disk full?")
 
 
 Filling = tuple[Output, Callable[[Output], None]]
@@ -177,32 +160,23 @@ class Files:
             for output, fill in (*result, *others):
                 fill(output)
             go_on()
-            return self._put_in_place([other for other, _ in others])
+            if self._output is not None:
+                keeps = bpy.context.preferences.filepaths.save_version > 0
+                self._output.put_in_place(with_backup=self._overwrite and keeps)
+            is_complete = True
+            for other, _ in others:
+                try:
+                    other.put_in_place()
+                except OSError as error:
+                    if self._output is None:
+                        raise
+                    lost = f"its {other.option[2:]} '{other.path}'"
+                    self.complain(f"'{self._output.path}' was saved, but {lost} could not be written: {error}")
+                    is_complete = False
+            return is_complete
         finally:
             for output, _ in (*result, *others):
                 output.discard()
-
-    def _put_in_place(self, others: Sequence[Output]) -> bool:
-        """Replace the files with what was written; return whether all were replaced.
-
-        Raises:
-            OSError: none was replaced.
-        """
-        output = self._output
-        if output is not None:
-            keeps = bpy.context.preferences.filepaths.save_version > 0
-            output.put_in_place(with_backup=self._overwrite and keeps)
-        is_complete = True
-        for other in others:
-            try:
-                other.put_in_place()
-            except OSError as error:
-                if output is None:
-                    raise
-                lost = f"its {other.option[2:]} '{other.path}'"
-                self.complain(f"'{output.path}' was saved, but {lost} could not be written: {error}")
-                is_complete = False
-        return is_complete
 
 
 # ---- skeletons for other programs

@@ -80,8 +80,6 @@ CHAIN = (
     *("ik_addon.apply_pose", "ik_addon.switch_space", "ik_addon.mirror_chain", "ik_addon.chain_remove"),
 )
 """Context menu entries for a bone of a chain."""
-NEW_CHAIN = ("ik_addon.chain_add",)
-"""Context menu entries for any other bone."""
 
 
 def draw_entries(layout: UILayout, entries: Iterable[str]) -> None:
@@ -123,7 +121,7 @@ def draw_bone_entries(menu: Menu, context: Context) -> None:
     if obstacle(context):
         return
     menu.layout.separator()
-    draw_entries(menu.layout, NEW_CHAIN if active_chain(context) is None else CHAIN)
+    draw_entries(menu.layout, ("ik_addon.chain_add",) if active_chain(context) is None else CHAIN)
 
 
 def draw_overlay_options(panel: Panel, context: Context) -> None:

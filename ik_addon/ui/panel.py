@@ -78,23 +78,15 @@ class BoneList(UIList):
     """Name of the window manager property with the index of the active row among all bones of the armature."""
     label: str
     description: str
-
-    def listed(self, ob: Object) -> Iterable[str]:
-        """Return the names of the bones to list."""
-        raise NotImplementedError
+    listed: Callable[[Object], Iterable[str]]
+    """Returns the names of the bones to list."""
+    active: Callable[[Context], PoseBone | None]
+    """Returns the bone of the active row."""
+    choose: Callable[[PoseBone], object]
+    """Makes a bone active, whose row the user has clicked."""
 
     def draw_row(self, context: Context, layout: UILayout, bone: PoseBone) -> None:
         """Draw the row of a bone."""
-        raise NotImplementedError
-
-    @classmethod
-    def active(cls, context: Context) -> PoseBone | None:
-        """Return the bone of the active row."""
-        raise NotImplementedError
-
-    @classmethod
-    def choose(cls, bone: PoseBone) -> None:
-        """Make a bone active, whose row the user has clicked."""
         raise NotImplementedError
 
     @classmethod
@@ -135,8 +127,7 @@ class BoneList(UIList):
             if 0 <= index < len(bones):
                 cls.choose(bones[index])
 
-        made = IntProperty(name=cls.label, description=cls.description, get=get, set=choose)
-        setattr(WindowManager, cls.row, made)
+        setattr(WindowManager, cls.row, IntProperty(name=cls.label, description=cls.description, get=get, set=choose))
 
     @classmethod
     def unregister(cls) -> None:
@@ -213,9 +204,4 @@ def shown_chain(context: Context) -> PoseBone | None:
         return active_chain(context)
     bone = active_bone(ob)
     name = ("active", active.session_uid, "" if bone is None else bone.name)
-
-    def tip() -> str:
-        found = active_chain(context)
-        return "" if found is None else found.name
-
-    return ob.pose.bones.get(kept(context, ob, name, tip))
+    return ob.pose.bones.get(kept(context, ob, name, lambda: getattr(active_chain(context), "name", "")))

@@ -241,7 +241,7 @@ def test_a_users_preset_is_saved_applied_to_the_other_side_and_removed(addon: Ad
     assert bpy.ops.ik_addon.preset_add(name="My Arm") == {"FINISHED"}
     wanted = [limits(ob.pose.bones[f"{name}.L"]) for name in ("upper_arm", "forearm")]
 
-    menu = addon.module("ui.panels.limits")
+    menu = addon.module("ui.panels.folded")
     assert menu.is_own(menu.IK_ADDON_MT_presets.bl_label)
     apply("No_Limits")
     assert menu.IK_ADDON_MT_presets.bl_label == "No Limits"

@@ -32,7 +32,7 @@ def curve_of(addon: Addon, keys: Iterable[tuple[int, float]], interpolation: str
 
 
 def write(addon: Addon, curve: Any) -> Any:
-    fitted = addon.module("bake.reduction").fitted(VALUES, np.array(KEYS), np.isin(KEYS, [0, 40]))
+    fitted = addon.module("bake.reducing").fitted(VALUES, np.array(KEYS), np.isin(KEYS, [0, 40]))
     times = 10.0 + fitted.keys
     addon.module("core.key_curve").write_curve(curve, times, fitted.values, fitted.slopes, fitted.lines)
     return fitted

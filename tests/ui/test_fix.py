@@ -28,8 +28,8 @@ def test_each_fault_is_named_and_fixed_by_its_button(addon: Addon, name: str, li
     if live:
         bpy.context.scene.frame_set(7)
     else:
-        found = addon.module("ui.panels.chain").findings(bpy.context, ob.pose.bones["lower"])
-        assert found.fix == fault.label or not (found.fault and fault.label), "it is offered before anything is solved"
+        said, _remarks, fix = addon.module("ui.panels.chain").findings(bpy.context, ob.pose.bones["lower"])
+        assert fix == fault.label or not (said and fault.label), "it is offered before anything is solved"
         with refused("Nothing was solved"):
             bpy.ops.ik_addon.solve()
     report = addon.report(ob)

@@ -37,7 +37,7 @@ def test_the_key_is_unused_in_blenders_own_keymaps(name: str) -> None:
 
 
 def test_limits_are_shown_for_the_active_bone(addon: Addon) -> None:
-    panel = addon.module("ui.panels.limits").VIEW3D_PT_ik_addon_limits
+    panel = addon.module("ui.panels.folded").VIEW3D_PT_ik_addon_limits
     ob, _target = rigs.arm()
     activate(ob, None)
     assert not panel.poll(bpy.context)
@@ -56,7 +56,7 @@ def test_every_command_is_in_the_menu(addon: Addon) -> None:
     # Blender's search does not list internal operators, which other buttons, keys and tools call.
     internal = {name for name, cls in known.items() if "INTERNAL" in cls.bl_options}
     assert set(entries) == known.keys() - internal
-    assert {*menus.CHAIN, *menus.NEW_CHAIN, *menus.PIE} <= set(entries), "other menus have commands of the menu"
+    assert {*menus.CHAIN, *menus.PIE} <= set(entries), "other menus have commands of the menu"
     assert set(menus.ICONS.values()) <= set(
         bpy.types.UILayout.bl_rna.functions["operator"].parameters["icon"].enum_items.keys()
     )
@@ -133,7 +133,7 @@ def test_the_text_beside_the_mouse_says_how_many_bones_follow(addon: Addon) -> N
 
 def test_the_tool_has_an_icon_and_gizmos(addon: Addon) -> None:
     tool = addon.module("ui.toolbar").IKAddonTool
-    assert tool.bl_widget == addon.module("ui.gizmos").IK_ADDON_GGT_tool.bl_idname
+    assert tool.bl_widget == addon.module("ui.toolbar").IK_ADDON_GGT_tool.bl_idname
     icons = Path(bpy.utils.system_resource("DATAFILES"), "icons")
     for each in (tool, addon.module("ui.toolbar").IKAddonPoseTool):
         assert (icons / f"{each.bl_icon}.dat").exists()
@@ -145,7 +145,7 @@ def test_the_tool_has_an_icon_and_gizmos(addon: Addon) -> None:
 def grips(addon: Addon) -> list[tuple[str, str, str]]:
     """Return tip, role and object of everything that has a gizmo."""
     bpy.ops.object.mode_set(mode="POSE")
-    return [(goal.tip, goal.role, goal.ob.name) for goal in addon.module("ui.gizmos").grips(bpy.context)]
+    return [(tip.name, role, ob.name) for tip, role, ob in addon.module("ui.toolbar").grips(bpy.context)]
 
 
 def test_targets_and_poles_of_enabled_chains_have_gizmos(addon: Addon, limb: Limb) -> None:
@@ -170,7 +170,7 @@ def test_every_armature_in_pose_mode_has_its_gizmos(addon: Addon) -> None:
         bpy.context.view_layer.objects.active = ob
         bpy.ops.object.mode_set(mode="POSE")
     bpy.context.view_layer.update()
-    found = {(goal.rig, goal.ob.name) for goal in addon.module("ui.gizmos").grips(bpy.context)}
+    found = {(tip.id_data.name, ob.name) for tip, _role, ob in addon.module("ui.toolbar").grips(bpy.context)}
     assert found == {(ob.name, ob.pose.bones["lower"].ik_addon.target.name) for ob in obs}
     assert len(found) == 2
 
@@ -183,7 +183,7 @@ def test_target_bones_have_blenders_own_gizmo(addon: Addon, limb: Limb) -> None:
 
 
 def test_gizmos_are_only_for_pose_mode(addon: Addon) -> None:
-    gizmos = addon.module("ui.gizmos")
+    gizmos = addon.module("ui.toolbar")
     rigs.arm()
     found = []
     for mode in ("OBJECT", "POSE", "EDIT"):

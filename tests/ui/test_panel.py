@@ -278,7 +278,7 @@ def size(every_fold: bool) -> tuple[int, int]:
 def figure(addon: Addon, monkeypatch: pytest.MonkeyPatch, sidebar: None) -> bpy.types.Object:
     """Return a figure in Pose Mode, drawn in the sidebar of a viewport as wide as Blender opens it."""
     monkeypatch.setattr(addon.module("ui.text"), "wrapped", lambda text, _width, _of: textwrap.wrap(text, LETTERS))
-    for module in ("chain", "main", "limits"):
+    for module in ("chain", "main", "folded"):
         monkeypatch.setattr(addon.module(f"ui.panels.{module}"), "is_narrow", lambda _context: False)
     ob = rigs_named.build(RIGS["Mixamo"])
     activate(ob, "mixamorig:LeftForeArm")

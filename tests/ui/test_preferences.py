@@ -86,7 +86,7 @@ def test_set_up_character_takes_omitted_options_from_the_preferences(addon: Addo
 
 
 def test_colors_are_the_themes_until_changed(addon: Addon, preferences: Any) -> None:
-    colors, theme = addon.module("ui.overlay.colors"), bpy.context.preferences.themes[0]
+    colors, theme = addon.module("ui.overlay.geometry"), bpy.context.preferences.themes[0]
     assert colors.palette(theme, preferences) == colors.themed(theme)
     preferences.use_theme = False
     preferences.color_reached, preferences.color_reach = (0.25, 0.5, 0.75), (0.5, 0.25, 1.0)
@@ -98,7 +98,7 @@ def test_colors_are_the_themes_until_changed(addon: Addon, preferences: Any) -> 
 
 def test_sizes_scale_with_the_resolution(addon: Addon, preferences: Any) -> None:
     preferences.line_width, preferences.point_size = 4.0, 9.0
-    sizes = addon.module("ui.overlay.colors").Sizes.of(preferences, 2.0)
+    sizes = addon.module("ui.overlay.geometry").Sizes.of(preferences, 2.0)
     assert (sizes.wide, sizes.thin, sizes.dot) == (8.0, 3.0, 18.0)
 
 

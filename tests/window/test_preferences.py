@@ -107,7 +107,7 @@ def test_words_that_blender_translates_in_another_sense(german: Window) -> None:
 def test_the_panel_clip_is_no_command_in_french(window: Window) -> None:
     if not window.inside.speak("fr"):
         pytest.skip("this Blender knows English alone")
-    assert window.inside.title("clip", "VIEW3D_PT_ik_addon_clip") == "Motion Clip"
+    assert window.inside.title("folded", "VIEW3D_PT_ik_addon_clip") == "Motion Clip"
     window.inside.speak("en_US")
 
 

@@ -78,11 +78,6 @@ def active_tip(context: Context) -> PoseBone:
     return tip
 
 
-def why_chainless(ob: Object) -> str:
-    """Return what to do if an armature has no chains, or an empty string if it has one."""
-    return "" if tips(ob) else say("'{object}' has no chain. Select a bone and press Add Chain", object=ob.name)
-
-
 class Internal(Operator):
     """What buttons, keys and tools call, and Blender's search does not list."""
 
@@ -164,10 +159,10 @@ class ChainedOperator(ArmatureOperator):
     @classmethod
     def why_unavailable(cls, _context: Context, ob: Object) -> str:
         """Require a chain."""
-        return why_chainless(ob)
+        return "" if tips(ob) else say("'{object}' has no chain. Select a bone and press Add Chain", object=ob.name)
 
 
-class ChainOperator(ArmatureOperator):
+class ChainOperator(ChainedOperator):
     """Base of operators on the active chain."""
 
     def perform(self, context: Context) -> set[str]:
@@ -180,14 +175,8 @@ class ChainOperator(ArmatureOperator):
 
     @classmethod
     def why_unavailable(cls, context: Context, ob: Object) -> str:
-        """Require an active chain that suits this operator."""
-        tip = active_chain(context)
-        return why_chainless(ob) or say(NONE_ACTIVE) if tip is None else cls.why_unfit(tip)
-
-    @classmethod
-    def why_unfit(cls, _tip: PoseBone) -> str:
-        """Return why a chain does not suit this operator, or an empty string if it does."""
-        return ""
+        """Require an active chain."""
+        return super().why_unavailable(context, ob) or ("" if active_chain(context) else say(NONE_ACTIVE))
 
 
 def asked(kind: Callable[..., Declared], name: str, description: str, **rest: Value) -> Declared:

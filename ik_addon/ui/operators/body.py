@@ -18,7 +18,7 @@ from ...rig.plan.followers import follower_in
 from ...targets import cursor
 from ...targets.edit_range import EditRange
 from .active import ArmatureOperator, Internal, active_bone, armature, asked, candidate, given, operators
-from .drag import LESS, MORE, DragMacro, HoldOperator, RangeOptions, finish, running_holds, start, turn_range
+from .drag import DragMacro, HoldOperator, RangeOptions, finish, start, take_range
 from .progress import show_status
 
 WITHOUT_PINS = (
@@ -32,15 +32,11 @@ class BodyOptions:
     """What holds and what follows, as options of an operator."""
 
     without_pins: EnumProperty(
-        name="Without Pins",
-        description="What holds the body if nothing is pinned",
-        items=WITHOUT_PINS,
-        default=Free.FEET.name,
+        name="Without Pins", description="What holds the body if nothing is pinned", items=WITHOUT_PINS
     )
     length: IntProperty(
         name="Bones",
         description="How many bones above the moved joint turn; if 0, the whole body follows",
-        default=0,
         min=0,
         soft_max=32,
     )
@@ -92,12 +88,11 @@ class IK_ADDON_OT_pose_body(BodyDragOptions, ArmatureOperator):
 
     def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Pose the body, and report if the bone falls short of its place."""
-        pins = {pin.name: _flags(pin) for pin in self.pins}
+        pins = {pin.name: frozenset(flag for flag in FLAGS if getattr(pin, f"use_{flag.lower()}")) for pin in self.pins}
         unknown = next((pin for pin in pins if pin not in ob.pose.bones), None)
         if unknown is not None:
             raise UserError("'{rig}' has no bone '{bone}' to pin", rig=ob.name, bone=unknown)
-        name = self.bone or name_of_active(ob)
-        drag = BodyDrag(context, ob, self.ask(name, self.use_tail, pins or None))
+        drag = BodyDrag(context, ob, self.ask(self.bone or name_of_active(ob), self.use_tail, pins or None))
         is_placed = self.properties.is_property_set("location")
         drag.move(context, Vector(self.location) - drag.start if is_placed else Vector(self.offset))
         return finish(self, context, drag)
@@ -115,10 +110,6 @@ def name_of_active(ob: Object) -> str:
     return active.name
 
 
-def _flags(pin: IKAddonPinArgument) -> frozenset[str]:
-    return FLAGS - ({"LOCATION"} if not pin.use_location else set()) - ({"ROTATION"} if not pin.use_rotation else set())
-
-
 # ---- the tool
 
 TOOL = "ik_addon.body"
@@ -132,21 +123,20 @@ class IK_ADDON_OT_body_hold(BodyDragOptions, HoldOperator):
     bone: StringProperty(
         name="Bone", description="The bone that is dragged; empty: the active bone", options={"HIDDEN"}
     )
-    use_tail: BoolProperty(
-        name="Tail", description="Drag the tail of the bone instead of its head", default=False, options={"HIDDEN"}
-    )
+    use_tail: BoolProperty(name="Tail", description="Drag the tail of the bone instead of its head", options={"HIDDEN"})
 
     def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Take hold, unless a rotation is repeated."""
-        if _turned_last(context):
+        done = context.window_manager.operators
+        if done and done[-1].bl_idname == IK_ADDON_OT_body_move.__name__ and not cursor.is_move(done[-1]):
+            # It remembers only the rotation, so repeating it would turn the bone without moving it.
             self.report({"WARNING"}, say("A rotation can't be repeated. Drag the bone again"))
             return {"CANCELLED"}
         return super().perform_on(context, ob)
 
     def hold(self, context: Context, ob: Object) -> set[str]:
         """Take hold of the joint."""
-        ask = self.ask(self.bone or name_of_active(ob), self.use_tail)
-        cursor.CursorDrag(context, BodyDrag(context, ob, ask))
+        cursor.CursorDrag(context, BodyDrag(context, ob, self.ask(self.bone or name_of_active(ob), self.use_tail)))
         return {"FINISHED"}
 
 
@@ -186,6 +176,16 @@ class IK_ADDON_OT_body_grab(Internal, BodyOptions, ArmatureOperator):
         return start(self, operators.ik_addon.body_move, **parts)
 
 
+MORE, LESS = frozenset({"WHEELDOWNMOUSE", "PAGE_UP"}), frozenset({"WHEELUPMOUSE", "PAGE_DOWN"})
+"""Events that change how many bones follow, or with Shift how many frames, in the directions of Blender's Auto IK."""
+
+
+def running_holds(context: Context, *macros: str) -> Iterator[Struct]:
+    """Yield the settings of the first parts of drags that run in the window, from which their repetition takes them."""
+    running = filter(None, context.window.modal_operators)
+    yield from (macro.macros[0].properties for macro in running if macro.bl_idname in macros)
+
+
 class IK_ADDON_OT_drag_wheel(Internal):
     """Let the drag reach more or fewer frames or bones."""
 
@@ -204,28 +204,32 @@ class IK_ADDON_OT_drag_wheel(Internal):
         if cursor.current is None:
             self.cancel(context)
             return {"FINISHED", "PASS_THROUGH"}
-        drag = held_body()
-        if turn_range(context, event):
-            return {"RUNNING_MODAL"}
-        # With Alt Blender zooms.
-        if drag is None or event.value != "PRESS" or event.type not in MORE | LESS or event.alt:
+        drag, more = held_body(), event.type in MORE
+        if event.value != "PRESS" or not (more or event.type in LESS):
             return {"PASS_THROUGH"}
-        drag.extend(context, 1 if event.type in MORE else -1)
-        for remembered in _remembered(context):
+        if event.shift:
+            scene = overlay_of(context.scene)
+            step = max(1, scene.edit_range // 5)
+            scene.edit_range += step if more else -step
+            cursor.current.drag.reach = EditRange.of_scene(context.scene)
+            for hold in running_holds(context, *cursor.MACROS):
+                take_range(hold, context.scene)
+            for area in context.screen.areas:
+                area.tag_redraw()
+            return {"RUNNING_MODAL"}
+        if drag is None or event.alt:  # with Alt Blender zooms
+            return {"PASS_THROUGH"}
+        drag.extend(context, 1 if more else -1)
+        # The next drag, and a repetition of this one, take it from there.
+        tool = context.workspace.tools.from_space_view3d_mode("POSE")
+        own = [tool.operator_properties(IK_ADDON_OT_body_grab.bl_idname)] if is_in_hand(context) else []
+        for remembered in (*own, *running_holds(context, IK_ADDON_OT_body_move.__name__)):
             remembered.length = drag.extent.length
         return {"RUNNING_MODAL"}
 
     def cancel(self, context: Context) -> None:
         """Leave the status bar to Blender; it also calls this when the window is closed."""
         show_status(context, None)
-
-
-def _remembered(context: Context) -> Iterator[Struct]:
-    """Yield the properties from which the next drag, and a repetition of this one, take their settings."""
-    if is_in_hand(context):
-        tool = context.workspace.tools.from_space_view3d_mode("POSE")
-        yield tool.operator_properties(IK_ADDON_OT_body_grab.bl_idname)
-    yield from running_holds(context, IK_ADDON_OT_body_move.__name__)
 
 
 class IK_ADDON_OT_body_tool(Internal, ArmatureOperator):
@@ -256,15 +260,6 @@ def draw_status(header: Struct, context: Context) -> None:
     reach = say("Shift: Range, {frames} Frames", frames=overlay_of(context.scene).edit_range)
     header.layout.label(text=reach, icon=compat.WHEEL_ICON, translate=False)
     header.layout.template_input_status()
-
-
-def _turned_last(context: Context) -> bool:
-    """Whether the last operator is a drag of a bone that ended as a rotation.
-
-    Such a drag remembers only the rotation, so repeating it would turn the bone without moving it.
-    """
-    done = context.window_manager.operators
-    return bool(done) and done[-1].bl_idname == IK_ADDON_OT_body_move.__name__ and not cursor.is_move(done[-1])
 
 
 def held_body() -> BodyDrag | None:
@@ -307,7 +302,6 @@ class IK_ADDON_OT_pin(ArmatureOperator):
             ("LOCATION", "Location", "The location of the head"),
             ("ROTATION", "Rotation", "The rotation"),
         ),
-        default="BOTH",
     )
     which: asked(
         EnumProperty,
@@ -318,7 +312,6 @@ class IK_ADDON_OT_pin(ArmatureOperator):
             ("FEET", "Feet", "The feet of the figure"),
             ("HANDS", "Hands", "The hands of the figure"),
         ),
-        default="SELECTED",
     )
 
     @classmethod
@@ -333,10 +326,11 @@ class IK_ADDON_OT_pin(ArmatureOperator):
     def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Pin the bones, or release them if all are pinned that way."""
         if self.which == "SELECTED":
-            bones, none = _chosen(context, ob), marked("Select the bones to pin in Pose Mode")
+            none, active = marked("Select the bones to pin in Pose Mode"), active_bone(ob)
+            bones = [bone.name for bone in context.selected_pose_bones or () if bone.id_data == ob]
+            bones = bones or ([] if active is None else [active.name])
         else:
-            bones = extremities(ob, self.which)
-            none = marked("No such bones found. Select the bones to pin")
+            bones, none = extremities(ob, self.which), marked("No such bones found. Select the bones to pin")
         if not bones:
             raise UserError(none)
         wanted = FLAGS if self.what == "BOTH" else frozenset((self.what,))
@@ -344,13 +338,6 @@ class IK_ADDON_OT_pin(ArmatureOperator):
         released = all(stored.get(bone) == wanted for bone in bones)
         set_pins(ob, bones, frozenset() if released else wanted)
         return self.done(say("Released {bones}" if released else "Pinned {bones}", bones=named(bones)))
-
-
-def _chosen(context: Context, ob: Object) -> list[str]:
-    """Return the selected bones of an armature in Pose Mode, or its active bone if none is selected."""
-    selected = [bone.name for bone in context.selected_pose_bones or () if bone.id_data == ob]
-    active = active_bone(ob)
-    return selected or ([] if active is None else [active.name])
 
 
 class IK_ADDON_OT_pin_release(ArmatureOperator):

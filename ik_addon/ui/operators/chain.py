@@ -23,17 +23,7 @@ from ...live import registry
 from ...rig.plan.chain import bending_bones, bending_end, chain_bones, chain_with, reach_of, tips, turning_end
 from ...targets import snap
 from ...targets.movable import why_lacking
-from .active import (
-    ArmatureOperator,
-    ChainedOperator,
-    ChainOperator,
-    InternalStep,
-    active_bone,
-    armature,
-    asked,
-    given,
-    obstacle,
-)
+from .active import ArmatureOperator, ChainedOperator, ChainOperator, InternalStep, active_bone, armature, asked, given
 from .progress import FrameRange
 
 
@@ -72,16 +62,11 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
     def why_unavailable(cls, _context: Context, ob: Object) -> str:
         """Require an active bone, and in Object Mode, where users can't see which one it is, a visible one."""
         bone = active_bone(ob)
-        if bone is not None and (ob.mode == "POSE" or compat.is_visible(bone)):
-            return ""
-        if bone is not None:
-            return say(
-                "The active bone '{bone}' is hidden. Click a bone of the limb, finger or tail in Pose Mode",
-                bone=bone.name,
-            )
-        return say(
-            "'{object}' has no active bone. Click a bone of the limb, finger or tail in Pose Mode", object=ob.name
-        )
+        if bone is None:
+            text = "'{object}' has no active bone. Click a bone of the limb, finger or tail in Pose Mode"
+            return say(text, object=ob.name)
+        hidden = "The active bone '{bone}' is hidden. Click a bone of the limb, finger or tail in Pose Mode"
+        return "" if ob.mode == "POSE" or compat.is_visible(bone) else say(hidden, bone=bone.name)
 
     def invoke(self, context: Context, _event: Event) -> set[str]:
         """Run from a button: turn Live on for the first chain if so set in the preferences; later chains keep it."""
@@ -133,7 +118,7 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         """Draw the options."""
         layout = self.layout
         layout.use_property_split = True
-        if not obstacle(context):
+        if self.poll(context):
             layout.prop_search(self, "tip", armature(context).data, "bones", icon="BONE_DATA")
         for name in ("chain_length", "with_pole", "controls", "live"):
             layout.prop(self, name)
@@ -163,8 +148,7 @@ class _RemovingOperator(ArmatureOperator):
 
     def remove(self, context: Context, own: list[PoseBone], message: str) -> set[str]:
         """Remove the chains on tip bones, and say so."""
-        kept = removal.remove_chains(context, own, self.remove_targets)
-        if kept:
+        if kept := removal.remove_chains(context, own, self.remove_targets):
             message += ". " + say("Kept what is animated or used elsewhere: {names}", names=quoted(kept))
         return self.done(message)
 
@@ -354,7 +338,6 @@ class IK_ADDON_OT_find_bend_side(ChainOperator):
         chain_of(tip).bends_both_ways = found.both_ways
         # A tip that takes an orientation gets no fold.
         chain_of(tip).folds = stored_folds((*found.folds, *(0.0,) * (len(chain_bones(tip)) - len(found.folds))))
-        evidence = say(found.evidence.value)
         found_from = "Found the bend side of the chain on '{tip}' from {evidence}"
-        message = say(found_from, tip=chain_name(tip), evidence=evidence)
+        message = say(found_from, tip=chain_name(tip), evidence=say(found.evidence.value))
         return self.done(message, new_chain.set_bend_side(context, tip, found.side))

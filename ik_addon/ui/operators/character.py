@@ -1,8 +1,8 @@
 """Operators that make chains for a whole figure, mirror one, or make them from Blender's IK constraints and back."""
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 
 import numpy as np
 from bpy.props import BoolProperty, EnumProperty
@@ -132,20 +132,9 @@ def _poses(context: Context, ob: Object) -> dict[int, Floats]:
     """Return the poses (m, 4, 4) of all bones on frames of the scene's range."""
     scene, before = context.scene, SceneSnapshot(context.view_layer, ob)
     frames = np.unique(np.linspace(scene.frame_start, scene.frame_end, FRAMES).round()).astype(int).tolist()
-    found = finished(stepped(context.view_layer, frames, partial(read_poses, ob)))
+    found = dict(zip(frames, finished(stepped(context.view_layer, frames, partial(read_poses, ob))), strict=True))
     before.restore()
-    return dict(zip(frames, found, strict=True))
-
-
-def _differences(
-    ob: Object, tips: Sequence[str], before: Mapping[int, Floats], after: Mapping[int, Floats]
-) -> Iterator[str]:
-    """Yield sentences about chains that pose their joints elsewhere than before on some frames."""
-    moved = {frame: shifts(ob, [ob.pose.bones[tip] for tip in tips], before[frame], after[frame]) for frame in before}
-    for tip in tips:
-        frame = max(moved, key=lambda frame: moved[frame][tip])
-        if moved[frame][tip] > ELSEWHERE:
-            yield say(ON_FRAME, frame=frame, tip=chain_name(ob.pose.bones[tip]), distance=percent(moved[frame][tip]))
+    return found
 
 
 class IK_ADDON_OT_convert_constraints(ArmatureOperator):
@@ -165,7 +154,12 @@ class IK_ADDON_OT_convert_constraints(ArmatureOperator):
         """Convert the constraints."""
         before = _poses(context, ob)
         done = convert.convert(context, ob)
-        elsewhere = _differences(ob, done.tips, before, _poses(context, ob))
+        tips, elsewhere = [ob.pose.bones[tip] for tip in done.tips], []
+        moved = {frame: shifts(ob, tips, before[frame], after) for frame, after in _poses(context, ob).items()}
+        for tip in tips:
+            frame, distance = max(((frame, own[tip.name]) for frame, own in moved.items()), key=itemgetter(1))
+            if distance > ELSEWHERE:
+                elsewhere.append(say(ON_FRAME, frame=frame, tip=chain_name(tip), distance=percent(distance)))
         done = replace(done, warnings=(*done.warnings, *elsewhere))
         return self.done(done.message, warns=done.needs_attention)
 
@@ -182,5 +176,4 @@ class IK_ADDON_OT_restore_constraints(ArmatureOperator):
 
     def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Restore the constraints."""
-        bones = convert.restore(context, ob)
-        return self.done(say("Restored the IK constraints on {names}", names=quoted(bones)))
+        return self.done(say("Restored the IK constraints on {names}", names=quoted(convert.restore(context, ob))))

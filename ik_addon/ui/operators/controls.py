@@ -130,10 +130,9 @@ class IK_ADDON_OT_snap_target(FramesOperator):
             remarks = yield from snap.key_range(context, found, frames, shown=self.pose == "SHOWN", poles=poles)
             return self.done(say("{done} on {frames}", done=done, frames=count_of_frames(len(frames))), remarks)
         remarks = []
+        is_shown = {tip.name: snap.is_solved(tip) if self.pose == "AUTO" else self.pose == "SHOWN" for tip in found}
         for shown in (True, False):
-            own = [
-                tip for tip in found if (snap.is_solved(tip) if self.pose == "AUTO" else self.pose == "SHOWN") == shown
-            ]
+            own = [tip for tip in found if is_shown[tip.name] == shown]
             remarks += snap.snap_here(context, own, shown=shown, poles=poles) if own else []
         return self.done(done, remarks)
 
@@ -207,15 +206,10 @@ class IK_ADDON_OT_switch_ik_fk(ChainsOperator):
             self.report({"INFO"}, say("Already in {way} on this frame", way=way))
             return {"CANCELLED"}
         remarks = ik_fk.switch(context, ob, others, to_ik=to_ik)
-        frame = f"{context.scene.frame_current_final:g}"
-        if len(others) == 1:
-            done = say(
-                "Switched '{tip}' to {way} from frame {frame} on", tip=chain_name(others[0]), way=way, frame=frame
-            )
-        else:
-            done = say(
-                "Switched {count} chains to {way} from frame {frame} on", count=len(others), way=way, frame=frame
-            )
+        one = "Switched '{tip}' to {way} from frame {frame} on"
+        several = "Switched {count} chains to {way} from frame {frame} on"
+        frame, tip, number = f"{context.scene.frame_current_final:g}", chain_name(others[0]), len(others)
+        done = say(one if number == 1 else several, tip=tip, count=number, way=way, frame=frame)
         if not object_of(ob).live:
             done += ". " + say("Turn Live on to see it in playback")
         return self.done(done, remarks)
@@ -263,7 +257,11 @@ class IK_ADDON_OT_switch_space(ChainOperator):
                 layout.prop_search(self, "bone", other.data, "bones")
         tip = active_tip(context)
         space = self._space(context, tip)
-        layout.label(text=self._lack(tip) if space is None else outlook(space), translate=False)
+        if space is None:
+            text = self._lack(tip)
+        else:
+            text = say("Stays in place") if space.ob is None else say("Follows {space}", space=space.name)
+        layout.label(text=text, translate=False)
 
     def perform_on_chain(self, context: Context, tip: PoseBone) -> set[str]:
         """Switch the space."""
@@ -308,8 +306,3 @@ class IK_ADDON_OT_switch_space(ChainOperator):
             "HEAD": "No head found in '{object}'. Pick an object",
         }
         return say(lacks[self.space], tip=chain_name(tip), object=tip.id_data.name)
-
-
-def outlook(space: Space) -> str:
-    """Return what a target or pole will do in a space."""
-    return say("Stays in place") if space.ob is None else say("Follows {space}", space=space.name)

@@ -3,7 +3,7 @@
 A macro takes hold of something, lets the transform move the cursor, and lets go.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import bpy
@@ -25,9 +25,6 @@ from ...targets.drag import Drag
 from ...targets.edit_range import EditRange
 from ...targets.movable import why_lacking
 from .active import ArmatureOperator, ChainOperator, Internal, active_chain, active_tip, armature, operators
-
-MORE, LESS = frozenset({"WHEELDOWNMOUSE", "PAGE_UP"}), frozenset({"WHEELUPMOUSE", "PAGE_DOWN"})
-"""Events that change how many bones follow, or with Shift how many frames, in the directions of Blender's Auto IK."""
 
 
 class RangeOptions:
@@ -77,27 +74,6 @@ def finish(operator: ArmatureOperator, context: Context, drag: cursor.Held) -> s
     return {"FINISHED"}
 
 
-def turn_range(context: Context, event: Event) -> bool:
-    """Let the drag in progress reach farther, or less far, at a turn of the wheel with Shift; return whether it is."""
-    held, scene = cursor.current, overlay_of(context.scene)
-    if held is None or not event.shift or event.value != "PRESS" or event.type not in MORE | LESS:
-        return False
-    step = max(1, scene.edit_range // 5)
-    scene.edit_range += step if event.type in MORE else -step
-    held.drag.reach = EditRange.of_scene(context.scene)
-    for hold in running_holds(context, *cursor.MACROS):
-        take_range(hold, context.scene)
-    for area in context.screen.areas:
-        area.tag_redraw()
-    return True
-
-
-def running_holds(context: Context, *macros: str) -> Iterator[Struct]:
-    """Yield the settings of the first parts of drags that run in the window, from which their repetition takes them."""
-    running = filter(None, context.window.modal_operators)
-    yield from (macro.macros[0].properties for macro in running if macro.bl_idname in macros)
-
-
 def take_range(hold: Struct, scene: Scene) -> None:
     """Let a mouse drag, given by its first part, reach as far as the scene says."""
     hold.range, hold.falloff = overlay_of(scene).edit_range, overlay_of(scene).edit_falloff
@@ -127,8 +103,8 @@ class DragMacro(Macro):
     """Blender's operator."""
 
     @classmethod
-    def compose(cls) -> None:
-        """Define the parts; Blender forgets them when the class is unregistered."""
+    def register(cls) -> None:
+        """Define the parts; Blender calls this once it knows the class, and forgets them with it."""
         parts: Struct = cls
         parts.define(cls.hold.__name__)
         parts.define(cls.transform).properties.cursor_transform = True
@@ -182,9 +158,7 @@ class IK_ADDON_OT_goal_hold(HoldOperator):
         name="Tip", description="The bone that carries the chain; empty: the active chain", options={"HIDDEN"}
     )
     role: EnumProperty(name="Goal", description="What is moved", items=ROLES, options={"HIDDEN"})
-    turns: BoolProperty(
-        name="Rotate", description="It is rotated, and need not be free to move", default=False, options={"HIDDEN"}
-    )
+    turns: BoolProperty(name="Rotate", description="It is rotated, and need not be free to move", options={"HIDDEN"})
 
     def hold(self, context: Context, ob: Object) -> set[str]:
         """Take hold of the goal, and make its chain the active one."""
@@ -224,13 +198,14 @@ class IK_ADDON_OT_drag_target(RangeOptions, ChainOperator):
     bl_label = "Drag Target"
 
     offset: FloatVectorProperty(
-        name="Move", description="How far the target moves, in world space", subtype="TRANSLATION", size=3
+        name="Move", description="How far the target moves, in world space", subtype="TRANSLATION"
     )
 
     @classmethod
-    def why_unfit(cls, tip: PoseBone) -> str:
+    def why_unavailable(cls, context: Context, ob: Object) -> str:
         """Require an enabled chain with a target."""
-        return why_not_draggable(tip) or why_lacking(tip)
+        tip = active_chain(context)
+        return super().why_unavailable(context, ob) if tip is None else why_not_draggable(tip) or why_lacking(tip)
 
     def perform_on_chain(self, context: Context, tip: PoseBone) -> set[str]:
         """Move the target by `offset` and solve."""
@@ -240,17 +215,22 @@ class IK_ADDON_OT_drag_target(RangeOptions, ChainOperator):
 
     def invoke(self, context: Context, event: Event) -> set[str]:
         """Start a mouse drag of the target."""
-        return self.attempt(lambda context: self._start(context, event), context)
-
-    def _start(self, context: Context, event: Event) -> set[str]:
         if context.area is None or context.area.type != "VIEW_3D":
             return self.refuse(say("Use this in a 3D Viewport"))
-        view = next(region for region in context.area.regions if region.type == "WINDOW")
-        sidebar = next(region for region in context.area.regions if region.type == "UI")
-        if is_over(sidebar, event.mouse_x, event.mouse_y):
-            take_mouse_to(context, view, Drag(context, active_tip(context)).world.translation)
-        with context.temp_override(region=view):
-            return start(self, operators.ik_addon.goal_move)
+
+        def begin(context: Context) -> set[str]:
+            view, sidebar = (next(own for own in context.area.regions if own.type == kind) for kind in ("WINDOW", "UI"))
+            if is_over(sidebar, event.mouse_x, event.mouse_y):
+                # Blender measures a move from where the mouse was: from a button in the sidebar, the target would stay
+                # as far from the mouse as the button is.
+                place = Drag(context, active_tip(context)).world.translation
+                seen = location_3d_to_region_2d(view, view.data, place)
+                if seen is not None and is_over(view, view.x + seen.x, view.y + seen.y):
+                    context.window.cursor_warp(round(view.x + seen.x), round(view.y + seen.y))
+            with context.temp_override(region=view):
+                return start(self, operators.ik_addon.goal_move)
+
+        return self.attempt(begin, context)
 
 
 class IK_ADDON_OT_grab(Internal):
@@ -289,14 +269,3 @@ def connected_end(context: Context) -> PoseBone | None:
 def is_over(region: Region, x: float, y: float) -> bool:
     """Whether a place in the window is over a region."""
     return 0 <= x - region.x < region.width and 0 <= y - region.y < region.height
-
-
-def take_mouse_to(context: Context, view: Region, place: Vector) -> None:
-    """Move the mouse to a place in the world, if it is in view.
-
-    Blender measures a move from where the mouse was: from a button in the sidebar, the target would stay as far from
-    the mouse as the button is.
-    """
-    seen = location_3d_to_region_2d(view, view.data, place)
-    if seen is not None and is_over(view, view.x + seen.x, view.y + seen.y):
-        context.window.cursor_warp(round(view.x + seen.x), round(view.y + seen.y))

@@ -102,9 +102,7 @@ class IK_ADDON_OT_mark_contact(ChainOperator):
 
     bl_label = "Mark Contact"
 
-    contact: EnumProperty(
-        name="Contact", description="What touches", items=[item[:3] for item in CONTACTS], default="HEEL"
-    )
+    contact: EnumProperty(name="Contact", description="What touches", items=[item[:3] for item in CONTACTS])
     action: asked(EnumProperty, "Action", "What to do on these frames", items=ACTIONS, default="TOGGLE")
     frame_start: asked(IntProperty, "Start", "First frame to mark")
     frame_end: asked(IntProperty, "End", "Last frame to mark")

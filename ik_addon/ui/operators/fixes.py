@@ -8,16 +8,7 @@ from typing import NamedTuple
 import bpy
 import numpy as np
 from bpy.props import StringProperty
-from bpy.types import (
-    ArmatureModifier,
-    Constraint,
-    Context,
-    LayerCollection,
-    Object,
-    OperatorProperties,
-    PoseBone,
-    ViewLayer,
-)
+from bpy.types import ArmatureModifier, Constraint, Context, LayerCollection, Object, PoseBone, ViewLayer
 
 from ...chains.make_controls import can_be_made, editing
 from ...chains.mirror import mirror_chain
@@ -66,7 +57,7 @@ def setting(label: str, owners: Collection[bpy.types.bpy_struct], value: object,
 def muting(constraints: Iterable[tuple[PoseBone, Constraint]]) -> Fix | None:
     """Return the fix that mutes one or more constraints, each given with its bone; None without constraints."""
     own = [constraint for _bone, constraint in constraints]
-    return setting(mute_label(own), own, True, "mute") if own else None
+    return setting(mute_label(own), own, True, "mute")
 
 
 def mute_label(constraints: Sequence[Constraint]) -> str:
@@ -133,8 +124,7 @@ def _fix_for(text: str, tip: PoseBone, view_layer: ViewLayer) -> Fix | None:
             return setting(say("Use Automatic Solver"), [chain], "AUTO", "solver")
         case limits.STIFFNESS | limits.STRETCH:
             for bone in chains.posed_bones(tip):
-                names = [name for name in NUMBERS if not math.isfinite(getattr(bone, name))]
-                if names:
+                if names := [name for name in NUMBERS if not math.isfinite(getattr(bone, name))]:
                     return setting(say("Reset IK of '{bone}'", bone=bone.name), [bone], 0.0, *names)
         case groups.END_SHARED | groups.END_HELD:
             return setting(say("Set Follow Rotation to None"), [chain], False, "use_end_rotation")
@@ -180,9 +170,9 @@ class IK_ADDON_OT_fix(InternalStep, ReportingOperator):
     tip: given(StringProperty, "Tip", "The tip bone of the chain; empty: the armature")
 
     @classmethod
-    def description(cls, context: Context, properties: OperatorProperties) -> str:
+    def description(cls, context: Context, properties: Struct) -> str:
         """Return the label of the fix as a tooltip, since the button may be too small to show it."""
-        fix = _fix_on(context, getattr(properties, "tip", ""))
+        fix = _fix_on(context, properties.tip)
         return say(cls.bl_description) if fix is None else fix.label
 
     def perform(self, context: Context) -> set[str]:
@@ -273,8 +263,10 @@ def _fix_of_loop(tip: PoseBone) -> Fix | None:
     """
     ob = tip.id_data
     on = [other for other in tips(ob) if chain_of(other).enabled]
-    for own in (tip, *(other for other in on if other != tip and _is_in_loop(other))):
-        chain = chain_of(own)
+    for own in (tip, *(other for other in on if other != tip)):
+        chain, report = chain_of(own), reports.get(ob, own.name)
+        if own != tip and not (report and is_one_of(report.message, groups.LOOP, groups.LOOP_OF_ARMATURES)):
+            continue
         moved = {bone.name for other in on if other != own for bone in posed_bones(other)}
         if chain.target is not None and _rides_on(chain.target, chain.target_bone, moved, ob):
             for_other = say("Make Own Target for '{tip}'", tip=chain_name(own))
@@ -283,11 +275,6 @@ def _fix_of_loop(tip: PoseBone) -> Fix | None:
             for_other = say("Clear Pole for '{tip}'", tip=chain_name(own))
             return setting(say("Clear Pole") if own == tip else for_other, [chain], None, "pole")
     return setting(say("Turn Off '{tip}'", tip=chain_name(tip)), [chain_of(tip)], False, "enabled")
-
-
-def _is_in_loop(tip: PoseBone) -> bool:
-    report = reports.get(tip.id_data, tip.name)
-    return report is not None and is_one_of(report.message, groups.LOOP, groups.LOOP_OF_ARMATURES)
 
 
 def _fix_of_transforms(tip: PoseBone) -> Fix | None:
@@ -313,8 +300,7 @@ def _fix_of_transforms(tip: PoseBone) -> Fix | None:
 
 def _rides_on(goal: Object, bone: str, moved: set[str], ob: Object) -> bool:
     """Whether a goal follows any of the `moved` bones of an armature, or a bone of another armature."""
-    carriers = Sources().carriers([Part(goal, bone)])
-    return any(own.bone in moved or own.armature != uid_of(ob) for own in carriers)
+    return any(own.bone in moved or own.armature != uid_of(ob) for own in Sources().carriers([Part(goal, bone)]))
 
 
 def _detached(tip: PoseBone, goal: Object, bone: str, role: str) -> Fix | None:
@@ -324,10 +310,12 @@ def _detached(tip: PoseBone, goal: Object, bone: str, role: str) -> Fix | None:
     is_bone = bool(bone) and goal.type == "ARMATURE"
     holder: Struct = goal.pose.bones[bone] if is_bone else goal
     holding = [c for c in holder.constraints if is_on(c) and any(own == tip.id_data for own, _name in targets_of(c))]
+    if holding and is_bone:
+        return setting(mute_label(holding), holding, True, "mute")
     if holding:
-        return Fix(mute_label(holding), partial(_mute_in_place, goal, holding))
+        return Fix(mute_label(holding), partial(_free, goal, holding))
     if not is_bone and goal.parent is not None:
-        return Fix(say("Clear Parent"), partial(_clear_parent, goal))
+        return Fix(say("Clear Parent"), partial(_free, goal))
     if not is_bone or holder.parent is None or holder in posed_bones(tip):
         return _without(tip, role)
     if goal == tip.id_data and can_be_made(bpy.context, goal):
@@ -342,17 +330,14 @@ def _without(tip: PoseBone, role: str) -> Fix | None:
     return setting(say("Clear Pole"), [chain_of(tip)], None, "pole")
 
 
-def _mute_in_place(goal: Object, constraints: list[Constraint]) -> None:
+def _free(goal: Object, constraints: Sequence[Constraint] = ()) -> None:
+    """Mute constraints of a goal, or clear its parent if there are none; it stays in place."""
     world = goal.matrix_world.copy()
     set_all(constraints, ("mute",), True)
-    bpy.context.view_layer.update()
-    if isinstance(constraints[0].id_data, Object) and constraints[0] in list(goal.constraints):
-        goal.matrix_world = world
-
-
-def _clear_parent(goal: Object) -> None:
-    world = goal.matrix_world.copy()
-    goal.parent = None
+    if constraints:
+        bpy.context.view_layer.update()
+    else:
+        goal.parent = None
     goal.matrix_world = world
 
 
@@ -395,10 +380,17 @@ def rig_fix_of(context: Context) -> Fix | None:
     if not obstacle(context):
         return None
     if ob is None or ob.type != "ARMATURE":
-        inside = _instanced(ob)
-        if ob is not None and inside is not None:
-            return Fix(say("Make Library Override"), partial(_override_instance, context, ob, inside))
-        rig = _armature_for(context, ob)
+        followed: list[Object | None] = []
+        if ob is not None:
+            shown = ob.instance_collection
+            for own in shown.all_objects if shown is not None and shown.library is not None else ():
+                if own.type == "ARMATURE":
+                    return Fix(say("Make Library Override"), partial(_override, context, own, ob))
+            followed = [*(m.object for m in ob.modifiers if isinstance(m, ArmatureModifier)), ob.parent]
+        rig = next((found for found in followed if found is not None and found.type == "ARMATURE"), None)
+        if rig is None or not rig.visible_get():  # any that is visible, preferably one with chains
+            rigs = [found for found in context.view_layer.objects if found.type == "ARMATURE" and found.visible_get()]
+            rig = min(rigs, key=lambda rig: not tips(rig), default=None)
         return None if rig is None else Fix(say("Select '{object}'", object=rig.name), partial(_select, context, rig))
     if ob.mode not in {"POSE", "OBJECT"}:
         return Fix(say("Pose Mode"), partial(bpy.ops.object.mode_set, mode="POSE"))
@@ -407,25 +399,6 @@ def rig_fix_of(context: Context) -> Fix | None:
     if ob.override_library is not None and ob.override_library.is_system_override:
         return setting(say("Make Override Editable"), [ob.override_library], False, "is_system_override")
     return None
-
-
-def _instanced(ob: Object | None) -> Object | None:
-    """Return the armature in the linked collection that an empty instances."""
-    shown = None if ob is None else ob.instance_collection
-    if shown is None or shown.library is None:
-        return None
-    return next((own for own in shown.all_objects if own.type == "ARMATURE"), None)
-
-
-def _armature_for(context: Context, ob: Object | None) -> Object | None:
-    """Return the armature of an object, or the first visible armature, preferring one with chains."""
-    if ob is not None:
-        modifiers = (m.object for m in ob.modifiers if isinstance(m, ArmatureModifier))
-        own = next((found for found in (*modifiers, ob.parent) if found is not None and found.type == "ARMATURE"), None)
-        if own is not None and own.visible_get():
-            return own
-    rigs = [found for found in context.view_layer.objects if found.type == "ARMATURE" and found.visible_get()]
-    return min(rigs, key=lambda rig: not tips(rig), default=None)
 
 
 def _select(context: Context, rig: Object) -> None:
@@ -437,32 +410,20 @@ def _select(context: Context, rig: Object) -> None:
     context.view_layer.objects.active = rig
 
 
-def _override(context: Context, ob: Object) -> None:
-    """Override a linked armature, together with the collection it was linked in, and select the override."""
-    collections: list[bpy.types.Collection] = [context.scene.collection, *bpy.data.collections]
-    holders = [own for own in collections if own.is_editable]
-    roots = (child for own in holders for child in own.children if child.library is not None)
-    root = next((child for child in roots if presence.is_in(child.all_objects, ob)), None)
-    _override_with(context, ob if root is None else root, ob)
-    for own in holders:
-        if root is not None and root in own.children.values():
-            own.children.unlink(root)
+def _override(context: Context, ob: Object, empty: Object | None = None) -> None:
+    """Override a linked armature, together with the collection it was linked in, and select the override.
 
-
-def _override_instance(context: Context, empty: Object, ob: Object) -> None:
-    """Override the collection that an empty instances, and remove the empty."""
-    _override_with(context, empty.instance_collection, ob, empty)
-    bpy.data.objects.remove(empty)
-
-
-def _override_with(context: Context, linked: Struct, ob: Object, reference: Object | None = None) -> None:
-    """Override linked data, and select the override of an armature object in it.
+    The collection replaces the `empty` that instances it, if there is one.
 
     Raises:
         UserError: Blender can't override it.
     """
     scene, view_layer = context.scene, context.view_layer
-    made = linked.override_hierarchy_create(scene, view_layer, reference=reference, do_fully_editable=True)
+    holders = [own for own in (scene.collection, *bpy.data.collections) if own.is_editable] if empty is None else []
+    roots = (child for own in holders for child in own.children if child.library is not None)
+    root = next((child for child in roots if presence.is_in(child.all_objects, ob)), None)
+    linked: Struct = (root or ob) if empty is None else empty.instance_collection
+    made = linked.override_hierarchy_create(scene, view_layer, reference=empty, do_fully_editable=True)
     found = (own for own in view_layer.objects if own.override_library and own.override_library.reference == ob)
     rig = next(found, None)
     if made is None or rig is None:
@@ -470,3 +431,8 @@ def _override_with(context: Context, linked: Struct, ob: Object, reference: Obje
             "Blender can't override '{object}'. Choose Library Override > Make in the Object menu", object=ob.name
         )
     _select(context, rig)
+    if empty is not None:
+        bpy.data.objects.remove(empty)
+    for own in holders:
+        if root is not None and root in own.children.values():
+            own.children.unlink(root)

@@ -74,37 +74,21 @@ class IK_ADDON_OT_limit_from_pose(LimitsOperator):
     def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Set the limits."""
         evaluated = ob.evaluated_get(context.evaluated_depsgraph_get())
-        bones = selected(ob) if self.all_selected else selected(ob)[:1]
         said = []
-        for bone in bones:
-            degrees = limit_from_pose(bone, evaluated.pose.bones[bone.name], self.direction)
-            said += [f"'{bone.name}' {name} {angle:.1f}°" for name, angle in degrees.items()]
+        for bone in selected(ob) if self.all_selected else selected(ob)[:1]:
+            angles = dict(zip("xyz", angles_of(evaluated.pose.bones[bone.name]), strict=True))
+            for name in SIDES if self.direction == "ALL" else (self.direction,):
+                axis, end = SIDES[name]
+                angle = angles[axis]
+                if angle > REST if end == "max" else angle < -REST:
+                    setattr(bone, f"ik_{end}_{axis}", angle)
+                    setattr(bone, f"use_ik_limit_{axis}", True)
+                    said.append(f"'{bone.name}' {names_of(bone)[name]} {math.degrees(angle):.1f}°")
         if not said:
             at_rest = marked("The selected bones are at rest. Pose the limit first")
             not_turned = marked("The selected bones are not turned in this direction. Pose the limit first")
             raise UserError(at_rest if self.direction == "ALL" else not_turned)
         return self.done(say("Limited {what}", what=", ".join(said)))
-
-
-def limit_from_pose(bone: PoseBone, evaluated: PoseBone, direction: str) -> dict[str, float]:
-    """Set limits to the current angles of a bone; return the angles in degrees, by the names of their directions.
-
-    Args:
-        bone: the bone whose limits to set.
-        evaluated: its evaluated copy, from which the angles are measured.
-        direction: a key of `SIDES`, or ALL.
-    """
-    angles = dict(zip("xyz", angles_of(evaluated), strict=True))
-    found, names = {}, names_of(bone)
-    for name in SIDES if direction == "ALL" else (direction,):
-        axis, end = SIDES[name]
-        angle = angles[axis]
-        if angle <= REST if end == "max" else angle >= -REST:
-            continue
-        setattr(bone, f"ik_{end}_{axis}", angle)
-        setattr(bone, f"use_ik_limit_{axis}", True)
-        found[names[name]] = math.degrees(angle)
-    return found
 
 
 class IK_ADDON_OT_limits_copy(LimitsOperator):
@@ -170,28 +154,22 @@ class IK_ADDON_OT_preset_apply(InternalStep, LimitsOperator):
                 error=error,
                 path=path,
             ) from None
-        bones = _bones_for(context, ob)
+        tip, active = active_chain(context), active_bone(ob)
+        name = label_of(path.name)
+        done = say("Applied preset {name}", name=name)
+        bones = [] if tip is None else chain_bones(tip)
+        if tip is None and active is not None:  # those that Add Chain would take
+            figure = Figure.of(ob)
+            ends = chain_ends.find(figure, figure.names.index(active.name))
+            bones = [ob.pose.bones[figure.names[bone]] for bone in ends]
+            done = say("Applied preset {name} to {bones}", name=name, bones=quoted([bone.name for bone in bones]))
         remarks = profile.apply(found, bones)
         context.view_layer.update()  # solves if Live is on
-        name = getattr(bpy.types, MENU).bl_label = label_of(path.name)
-        if active_chain(context) is not None:
-            return self.done(say("Applied preset {name}", name=name), remarks)
-        names = quoted([bone.name for bone in bones])
-        return self.done(say("Applied preset {name} to {bones}", name=name, bones=names), remarks)
+        getattr(bpy.types, MENU).bl_label = name
+        return self.done(done, remarks)
 
 
-def _bones_for(context: Context, ob: Object) -> list[PoseBone]:
-    """Return the bones of the active chain, root first, or those that Add Chain would take for the active bone."""
-    tip, bone = active_chain(context), active_bone(ob)
-    if tip is not None:
-        return chain_bones(tip)
-    if bone is None:
-        return []
-    figure = Figure.of(ob)
-    return [ob.pose.bones[figure.names[own]] for own in chain_ends.find(figure, figure.names.index(bone.name))]
-
-
-class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
+class IK_ADDON_OT_preset_add(ChainOperator, AddPresetBase):
     """Save the limits and settings of the active chain as a preset for other chains, or remove a preset."""
 
     bl_label = "Add Chain Preset"
@@ -202,10 +180,6 @@ class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
     preset_defines = ("profile = bpy.context.window_manager.ik_addon_profile",)
     preset_values = tuple(f"profile.{name}" for name in ("layout", "joints", "spread", *profile.SETTINGS))
 
-    def execute(self, context: Context) -> set[str]:
-        """Run `perform`; needed because Blender's own class comes first and has its own `execute`."""
-        return self.attempt(self.perform, context)
-
     def perform_on_chain(self, context: Context, tip: PoseBone) -> set[str]:
         """Write or delete the file; presets that came with the extension can't be deleted."""
         path = bpy.utils.preset_find(self.name, profile.SUBDIR, display_name=True)
@@ -214,7 +188,7 @@ class IK_ADDON_OT_preset_add(AddPresetBase, ChainOperator):
         if reason := why_unusable(tip):
             raise UserError(reason)
         try:
-            return super().execute(context)
+            return AddPresetBase.execute(self, context)
         except OSError as error:
             raise UserError(
                 "The preset '{preset}' can't be written or removed: {error}", preset=self.name, error=error

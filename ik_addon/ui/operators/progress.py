@@ -172,8 +172,7 @@ class StepsOperator(ArmatureOperator):
 
     def modal(self, context: Context, event: Event) -> set[str]:
         """Continue the work on each timer tick, or cancel it."""
-        is_over = self._run.is_interrupted
-        if is_over or (event.type in {"ESC", "RIGHTMOUSE"} and event.value == "PRESS"):
+        if self._run.is_interrupted or (event.type in {"ESC", "RIGHTMOUSE"} and event.value == "PRESS"):
             self.cancel(context)
             self.report({"INFO"}, say(self.cancelled))
             return {"CANCELLED"}

@@ -48,8 +48,7 @@ class IK_ADDON_OT_solve(ChainsOperator):
         level, message = verdict({names.get(tip, tip): reports.get(ob, tip) for tip in wanted})
         self.report({level}, message)
         # A chain that was solved before and now fails is back in its FK pose, which needs an undo step.
-        changed = (channels.read(ob, bones) != before).any()
-        return {"FINISHED"} if level != "ERROR" or changed else {"CANCELLED"}
+        return {"FINISHED"} if level != "ERROR" or (channels.read(ob, bones) != before).any() else {"CANCELLED"}
 
 
 def verdict(results: dict[str, reports.Report | None]) -> tuple[Literal["INFO", "WARNING", "ERROR"], str]:

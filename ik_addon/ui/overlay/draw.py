@@ -19,10 +19,8 @@ from ...core.untyped import Column, Struct
 from ...solve.problem import Floats
 from ...targets import cursor
 from ...targets.cursor import MACROS, CursorDrag
-from .colors import Color, Palette, Sizes, faded, palette
-from .geometry import DIAMOND, DOT, Drawing, drawing, marks, reach, strip
-from .ghosts import Ghosts
-from .read import Reader, Wanted, pinned
+from .geometry import DIAMOND, DOT, Color, Drawing, Palette, Sizes, drawing, faded, marks, palette, reach, strip
+from .read import Ghosts, Reader, Wanted, pinned
 
 Batch = gpu.types.GPUBatch | None
 Batches = tuple[Batch, Batch, Batch, Batch]
@@ -111,9 +109,7 @@ def _hide_faulty(context: Context) -> bool:
     """After an error, hide the chains that raise one; return whether there are any."""
     colors = palette(context.preferences.themes[0], preferences.preferences())
     try:
-        found = state.reader.hide_faulty(
-            context.view_layer, _wanted(context), lambda shown: drawing(shown.chains, shown.actives, colors)
-        )
+        found = state.reader.hide_faulty(context.view_layer, _wanted(context), lambda shown: drawing(shown, colors))
     except Exception:  # it was no chain; the caller reports the first error
         return False
     for name, error in found.items():
@@ -122,8 +118,10 @@ def _hide_faulty(context: Context) -> bool:
 
 
 def _wanted(context: Context) -> Wanted:
-    options = overlay_of(context.scene)
-    return Wanted(options.show_limits, options.show_reach, is_transforming(context))
+    # A transform may be moving a target.
+    running = [operator.bl_idname for operator in filter(None, context.window.modal_operators)]
+    is_dragging = any(name in MACROS or name.startswith("TRANSFORM_OT_") for name in running)
+    return Wanted(overlay_of(context.scene).show_limits, overlay_of(context.scene).show_reach, is_dragging)
 
 
 def _draw(context: Context) -> None:
@@ -146,7 +144,7 @@ def _draw(context: Context) -> None:
         return
     known = state.kept.get(space.as_pointer())
     if known is None or known[0] != (signature, colors):
-        known = (signature, colors), batches(drawing(shown.chains, shown.actives, colors))
+        known = (signature, colors), batches(drawing(shown, colors))
         state.kept[space.as_pointer()] = known
     outlines = [outline(active.world, *active.reach, view) for active in shown.actives if active.reach is not None]
     draw(known[1], outlines, colors, Sizes.of(own, scale))
@@ -161,15 +159,9 @@ def _draw_ghosts(context: Context, view: RegionView3D, held: CursorDrag, colors:
     if ghosts is None:
         return
     draw_lines(ghosts.bones, faded(colors.pin, GHOST), width)
-    trail = ghosts.moved(np.array(held.offset))
+    trail = ghosts.trail + ghosts.shares[:, None] * np.array(held.offset)
     dots = marks({DOT: trail, DIAMOND: trail[ghosts.keyed]}, view, context.region.width, scale)
     draw_lines(np.concatenate([strip(trail), dots]), colors.pin, width)
-
-
-def is_transforming(context: Context) -> bool:
-    """Whether a transform runs in the window, which may be moving a target."""
-    running = [operator.bl_idname for operator in filter(None, context.window.modal_operators)]
-    return any(name in MACROS or name.startswith("TRANSFORM_OT_") for name in running)
 
 
 def outline(world: Floats, center: Floats, radius: float, view: RegionView3D) -> Floats:

@@ -1,4 +1,4 @@
-"""What the overlay shows, as arrays, and its geometry as lines, triangles and points; no gpu.
+"""What the overlay shows, as arrays, and its geometry as lines, triangles and points, with their colors; no gpu.
 
 Limits are drawn with the functions that clamp joints, so the overlay shows exactly what the solver does.
 """
@@ -8,16 +8,92 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
-from bpy.types import RegionView3D
+from bpy.types import RegionView3D, Theme
 from numpy.typing import NDArray
 
+from ...core.preferences import IKAddonPreferences
 from ...core.skeleton import matrix_array, moved
+from ...core.untyped import Value
 from ...solve.maths.cones import cone_of, joint_rotation, nearest_swing, swing_twist
 from ...solve.maths.rotations import quaternions, rotate
 from ...solve.problem import Bools, Floats, Ints
-from .colors import Color, Palette, faded
+
+# ---- colors and sizes, from the preferences; by default the colors of Blender's theme
+
+Color = tuple[float, float, float, float]
+"""RGBA"""
+REACH = 0.35
+"""Opacity of the reach circle."""
+
+
+class Palette(NamedTuple):
+    """The colors of the overlay."""
+
+    states: tuple[Color, ...]
+    """One color for each `State`, in its order."""
+    swing: Color
+    twist: Color
+    at_limit: Color
+    reach: Color
+    pin: Color
+
+
+class Sizes(NamedTuple):
+    """The sizes of the overlay in pixels."""
+
+    wide: float
+    """Width of the lines along chains."""
+    thin: float
+    dot: float
+
+    @classmethod
+    def of(cls, own: IKAddonPreferences, scale: float) -> Sizes:
+        """Return the sizes in the add-on's preferences, multiplied by a resolution scale."""
+        return cls(wide=own.line_width * scale, thin=own.outline_width * scale, dot=own.point_size * scale)
+
+
+def palette(theme: Theme, own: IKAddonPreferences) -> Palette:
+    """Return the colors of the overlay from the theme or from the add-on's preferences, depending on `use_theme`."""
+    if own.use_theme:
+        return themed(theme)
+    states = (own.color_unsolved, own.color_reached, own.color_limited, own.color_out_of_reach, own.color_failed)
+    return _palette(states, own.color_swing, own.color_twist, own.color_reach, own.color_pin)
+
+
+def themed(theme: Theme) -> Palette:
+    """Return colors derived from the theme."""
+    interface, view = theme.user_interface, theme.view_3d
+    warning = _opaque(interface.gizmo_primary)
+    between = [0.35 * a + 0.65 * b for a, b in zip(warning, (1.0, 0.4, 0.1), strict=False)]
+    states = (view.bone_pose, _lighter(interface.gizmo_a), warning, between, _lighter(interface.gizmo_b))
+    return _palette(states, interface.gizmo_secondary, interface.axis_y, view.bone_pose, interface.gizmo_view_align)
+
+
+def _palette(states: Sequence[Value], swing: Value, twist: Value, reach: Value, pin: Value) -> Palette:
+    """Return these colors as a palette; the color of chains that limits hold back is also that of their joints."""
+    shown = tuple(map(_opaque, states))
+    return Palette(shown, _opaque(swing), _opaque(twist), shown[2], faded(_opaque(reach), REACH), _opaque(pin))
+
+
+def _opaque(color: Value) -> Color:
+    return float(color[0]), float(color[1]), float(color[2]), 1.0
+
+
+def _lighter(color: Value) -> list[float]:
+    """Return a gizmo color at full brightness, so that it shows as a line over a shaded body."""
+    top = max(color)
+    return [min(1.0, part / top) if top > 0.0 else part for part in color]
+
+
+def faded(color: Color, opacity: float) -> Color:
+    """Return a color with its opacity multiplied."""
+    return *color[:3], color[3] * opacity
+
+
+# ---- what is shown
 
 
 class State(IntEnum):
@@ -31,8 +107,7 @@ class State(IntEnum):
     FAILED = 4
 
 
-@dataclass(frozen=True)
-class Chains:
+class Chains(NamedTuple):
     """C chains with J joints in all, in world space."""
 
     joints: Floats
@@ -51,8 +126,7 @@ class Chains:
     """(C,) whether a chain is active."""
 
 
-@dataclass(frozen=True)
-class Joint:
+class Joint(NamedTuple):
     """A bone with limits."""
 
     head: Floats
@@ -71,8 +145,7 @@ class Joint:
     """Blender draws arcs for the same limits."""
 
 
-@dataclass(frozen=True)
-class Plane:
+class Plane(NamedTuple):
     """The plane that a planar chain stays in."""
 
     center: Floats
@@ -83,8 +156,7 @@ class Plane:
     """Length of the chain."""
 
 
-@dataclass(frozen=True)
-class Active:
+class Active(NamedTuple):
     """What is shown only of an active chain, in armature space."""
 
     world: Floats
@@ -103,8 +175,7 @@ class Active:
     """The plane in which a planar chain stays."""
 
 
-@dataclass(frozen=True)
-class Shown:
+class Shown(NamedTuple):
     """What a viewport shows for all armatures."""
 
     chains: Chains
@@ -140,8 +211,7 @@ class Painted:
         return Painted(np.concatenate([self.points, other.points]), np.concatenate([self.colors, other.colors]))
 
 
-@dataclass(frozen=True)
-class Drawing:
+class Drawing(NamedTuple):
     """All geometry that does not depend on the view, in world space."""
 
     segments: Painted
@@ -153,23 +223,22 @@ class Drawing:
     """(k, 3) joints at a limit."""
 
 
-def drawing(chains: Chains, actives: Sequence[Active], palette: Palette) -> Drawing:
+def drawing(shown: Shown, palette: Palette) -> Drawing:
     """Return the geometry of all chains, with the limits of the active ones."""
+    chains = shown.chains
     lines: list[Part] = []
     filled: list[Part] = []
+    ends: list[Part] = []
     with np.errstate(all="ignore"):  # NaN is left out below
-        for active in actives:
+        for active in shown.actives:
             parts = [limit(joint, palette) for joint in active.limits]
             parts += [] if active.plane is None else [plane(active.plane, palette)]
             parts += [] if active.bend is None else [([(active.bend, palette.states[active.state])], [])]
             lines += [(moved(active.world, points), color) for edges, _ in parts for points, color in edges]
             filled += [(moved(active.world, points), color) for _, faces in parts for points, color in faces]
+            if active.end is not None:
+                ends.append((moved(active.world, active.end), palette.states[active.state]))
         dashed, wide = goal_lines(chains, palette), segments(chains, palette)
-        ends = [
-            (moved(active.world, active.end), palette.states[active.state])
-            for active in actives
-            if active.end is not None
-        ]
     return Drawing(
         segments=wide + _painted(ends),
         edges=dashed + _painted(lines),
@@ -183,9 +252,7 @@ def drawing(chains: Chains, actives: Sequence[Active], palette: Palette) -> Draw
 
 def segments(chains: Chains, palette: Palette) -> Painted:
     """Return the segments of all chains in the colors of their states."""
-    is_start = np.ones(len(chains.joints), dtype=bool)
-    is_start[chains.ends] = False
-    first = np.flatnonzero(is_start)
+    first = np.delete(np.arange(len(chains.joints)), chains.ends)
     joints = chains.joints.astype(np.float32)
     counts = np.diff(chains.ends, prepend=-1) - 1
     colors = np.repeat(_state_colors(chains, palette).astype(np.float32), counts, axis=0)
@@ -198,23 +265,15 @@ def goal_lines(chains: Chains, palette: Palette) -> Painted:
     middle = (starts + chains.ends) // 2
     colors = _state_colors(chains, palette)
     tips = chains.joints[chains.ends]
-    arrived = np.linalg.norm(chains.targets - tips, axis=1) < ARRIVED * np.linalg.norm(
-        tips - chains.joints[chains.ends - 1], axis=1
-    )
+    last = tips - chains.joints[chains.ends - 1]
+    arrived = np.linalg.norm(chains.targets - tips, axis=1) < ARRIVED * np.linalg.norm(last, axis=1)
     away = np.flatnonzero(~arrived & np.isfinite(chains.targets).all(axis=1))
     bent = np.flatnonzero(np.isfinite(chains.poles).all(axis=1))
-    points = np.concatenate(
-        [dashes(tips[away], chains.targets[away]), dashes(chains.joints[middle[bent]], chains.poles[bent])]
-    )
-    faint = colors[bent] * [1.0, 1.0, 1.0, 0.5]
-    tints = np.repeat(np.concatenate([colors[away], faint]), DASHES, axis=0)
+    start = np.concatenate([tips[away], chains.joints[middle[bent]]])[:, None]
+    end = np.concatenate([chains.targets[away], chains.poles[bent]])[:, None]
+    points = start + (np.arange(2 * DASHES) / (2 * DASHES - 1))[:, None] * (end - start)
+    tints = np.concatenate([colors[away], colors[bent] * [1.0, 1.0, 1.0, 0.5]]).repeat(DASHES, axis=0)
     return _finite_lines(points.reshape(-1, 2, 3).astype(np.float32), tints.astype(np.float32))
-
-
-def dashes(start: Floats, end: Floats) -> Floats:
-    """Return the ends (k, 2 DASHES, 3) of the dashes of lines between points (k, 3)."""
-    share = np.arange(2 * DASHES) / (2 * DASHES - 1)
-    return np.asarray(start[:, None] + share[:, None] * (end - start)[:, None])
 
 
 def _state_colors(chains: Chains, palette: Palette) -> Floats:
@@ -226,10 +285,8 @@ def _state_colors(chains: Chains, palette: Palette) -> Floats:
 
 def _finite_lines(points: Singles, colors: Singles) -> Painted:
     """Return lines between pairs of points (k, 2, 3) in colors (k, 4), leaving out those that are not finite."""
-    if not np.isfinite(points).all():
-        keep = np.isfinite(points).all(axis=(1, 2))
-        points, colors = points[keep], colors[keep]
-    return Painted(points.reshape(-1, 3), np.repeat(colors, 2, axis=0))
+    keep = np.isfinite(points).all(axis=(1, 2))
+    return Painted(points[keep].reshape(-1, 3), np.repeat(colors[keep], 2, axis=0))
 
 
 def _painted(parts: Sequence[Part]) -> Painted:
@@ -278,8 +335,8 @@ def limit(joint: Joint, palette: Palette) -> tuple[list[Part], list[Part]]:
     if np.isfinite(joint.cone).any() and not joint.has_arc:
         color = palette.at_limit if joint.at_limit else palette.swing
         edge = joint.head + CONE_SIZE * joint.length * (directions(joint.cone) @ joint.rest.T)
-        edges.append((loop(edge), faded(color, EDGE)))
-        edges.append((_spokes(joint.head, edge[:: SIDES // SPOKES]), faded(color, SPOKE)))
+        spokes = _spokes(joint.head, edge[:: SIDES // SPOKES])
+        edges += [(loop(edge), faded(color, EDGE)), (spokes, faded(color, SPOKE))]
         faces.append((_fan(joint.head, np.concatenate([edge, edge[:1]])), faded(color, SIDE)))
     if np.isfinite(joint.twist).any() and joint.twist != (0.0, 0.0):
         color = palette.at_limit if joint.at_limit else palette.twist
@@ -317,8 +374,7 @@ def arrow(joint: Floats, side: Floats, across: Floats, size: float) -> Floats:
 
 def circle(normal: Floats) -> Floats:
     """Return points (CIRCLE, 3) on the unit circle about the origin, perpendicular to a unit vector (3,)."""
-    helper = np.eye(3)[np.argmin(np.abs(normal))]
-    u = np.cross(normal, helper)
+    u = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
     u = u / np.linalg.norm(u)
     return ring(u, np.cross(normal, u), CIRCLE)
 
@@ -386,8 +442,7 @@ def reach(center: Floats, radius: float, eye: Floats) -> Floats:
         return np.zeros((0, 3))  # a sphere has no outline from inside
     normal = seen / distance
     nearer = radius * abs(eye[3]) / distance
-    points = center + radius * (nearer * normal + np.sqrt(1.0 - nearer**2) * circle(normal))
-    return loop(points)
+    return loop(center + radius * (nearer * normal + np.sqrt(1.0 - nearer**2) * circle(normal)))
 
 
 # ---- marks that have one size on the screen: a diamond for a pinned location, a ring for a pinned rotation
@@ -408,22 +463,12 @@ def marks(places: dict[float, Floats], view: RegionView3D, width: float, scale: 
     """
     to_clip = matrix_array(view.perspective_matrix)
     right, up = matrix_array(view.view_matrix)[:2, :3]
-    return np.concatenate(
-        [
-            _polygons(own, MARK_SIDES[radius], radius * scale * _pixel(to_clip, own, width), right, up)
-            for radius, own in places.items()
-        ]
-    )
-
-
-def _pixel(to_clip: Floats, places: Floats, width: float) -> Floats:
-    """Return the size (k,) of a pixel in world units at positions (k, 3); NaN behind the viewer."""
-    depths = places.dot(to_clip[3, :3]) + to_clip[3, 3]
     across = np.sqrt((to_clip[0, :3] * to_clip[0, :3]).sum())
-    return np.where(depths > 0.0, 2.0 * depths / (width * across), np.nan)
-
-
-def _polygons(places: Floats, sides: int, radii: Floats, right: Floats, up: Floats) -> Floats:
-    """Return the lines (k, 3) of polygons that face the viewer, leaving out those that are not finite."""
-    keep = np.isfinite(places).all(axis=1) & np.isfinite(radii)
-    return np.asarray(places[keep, None] + radii[keep, None, None] * loop(ring(right, up, sides))).reshape(-1, 3)
+    found = []
+    for radius, own in places.items():
+        depths = own.dot(to_clip[3, :3]) + to_clip[3, 3]
+        sizes = radius * scale * np.where(depths > 0.0, 2.0 * depths / (width * across), np.nan)  # NaN: behind the eye
+        keep = np.isfinite(own).all(axis=1) & np.isfinite(sizes)
+        corners = loop(ring(right, up, MARK_SIDES[radius]))
+        found.append((own[keep, None] + sizes[keep, None, None] * corners).reshape(-1, 3))
+    return np.concatenate(found)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
-from bpy.types import Depsgraph, Object, PoseBone, SpaceView3D, ViewLayer
+from bpy.types import Context, Depsgraph, Object, PoseBone, SpaceView3D, ViewLayer
 
-from ...core import compat
+from ...core import channels, compat
 from ...core.chain_settings import IKAddonChain
+from ...core.falloff import weights
 from ...core.goals import Goal
 from ...core.settings import chain_of, goal_of, object_of
-from ...core.skeleton import Skeleton, frame_of, matrix_array, moved, rest_of
+from ...core.skeleton import Skeleton, frame_of, inverse, matrix_array, moved, rest_of
 from ...core.translation.sentences import UserError
 from ...live import reports
 from ...posing.pins import stored_pins
@@ -20,16 +24,18 @@ from ...rig.plan.chain import chain_bones, end_of, tips, turning_end
 from ...rig.plan.chain_plan import has_plane
 from ...rig.plan.limits import FREE, ranges_of
 from ...solve import Status
+from ...solve.maths.products import times
 from ...solve.maths.rotations import norm, reject
 from ...solve.problem import Bools, Floats, Ints
+from ...targets.cursor import Held
+from ...targets.snap import Sampler
 from .geometry import DIAMOND, RING, Active, Chains, Joint, Plane, Shown, State, arrow
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """The bones of an armature's C enabled chains, with J joints in all."""
 
-    count: int
+    size: int
     """Number of bones in the armature."""
     tips: tuple[str, ...]
     """Names of the tip bones."""
@@ -56,17 +62,13 @@ class Layout:
         paths = [[bone.name for bone in chain_bones(tip)] for tip in own]
         at_ends = [end_of(tip) or tip for tip in own]
         names = tuple(name for path, end in zip(paths, at_ends, strict=True) for name in (*path, end.name))
-        flat = [
-            i
-            for i, (tip, path) in enumerate(zip(own, paths, strict=True))
-            if chain_of(tip).planar
-            and not any(other is not path and not set(path).isdisjoint(other) for other in paths)
-        ]
+        uses = Counter(itertools.chain.from_iterable(paths))
+        flat = [i for i, path in enumerate(paths) if chain_of(own[i]).planar and all(uses[name] == 1 for name in path)]
         skeleton = Skeleton.of(ob) if flat else None
         through = {end.name: i for i, end in reversed([*enumerate(at_ends)])}
         through |= {name: i for i, path in reversed([*enumerate(paths)]) for name in path}
         return cls(
-            count=len(index),
+            size=len(index),
             tips=tuple(tip.name for tip in own),
             owner=through | {tip.name: i for i, tip in enumerate(own)},
             bones=np.array([index[name] for name in names], dtype=np.int64),
@@ -85,7 +87,7 @@ class Layout:
         """Whether the armature still has these bones; changes of chains must be tracked by the caller."""
         bones = ob.pose.bones
         # Look bones up by name: by index, Blender walks the list.
-        return len(bones) == self.count and all(name in bones for name in {*self.names, *self.tips, *self.pins})
+        return len(bones) == self.size and all(name in bones for name in {*self.names, *self.tips, *self.pins})
 
 
 STALE = 1e-3
@@ -94,18 +96,14 @@ STALE = 1e-3
 Place = tuple[float, ...]
 NOWHERE: Place = (np.nan,) * 3
 
-STATES = {
+STATES = dict.fromkeys(Status, State.OUT_OF_REACH) | {
     Status.REACHED: State.REACHED,
     Status.LIMITED: State.HELD,
-    Status.TOO_FAR: State.OUT_OF_REACH,
-    Status.TOO_NEAR: State.OUT_OF_REACH,
-    Status.NOT_CONVERGED: State.OUT_OF_REACH,
     Status.INVALID: State.FAILED,
 }
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(NamedTuple):
     """What to read of the active chain."""
 
     limits: bool = True
@@ -144,8 +142,7 @@ class Reader:
         found = {}
         for ob in view_layer.objects:
             known = self.faults.get(ob.session_uid, {})
-            names = [tip.name for tip in tips(ob) if tip.name not in known] if ob.type == "ARMATURE" else []
-            for name in names:
+            for name in [tip.name for tip in tips(ob) if tip.name not in known] if ob.type == "ARMATURE" else ():
                 try:
                     alone = Layout.of(ob, {other.name for other in tips(ob)} - {name})
                     if alone.tips:
@@ -169,7 +166,10 @@ class Reader:
             if ob.mode == "EDIT":
                 self._layouts.pop(ob.session_uid, None)
                 continue
-            found.append((ob, self._layout(ob)))
+            layout = self._layouts.get(ob.session_uid)
+            if layout is None or not layout.fits(ob):
+                layout = self._layouts[ob.session_uid] = Layout.of(ob, self.faults.get(ob.session_uid, {}))
+            found.append((ob, layout))
         return found
 
     def read(
@@ -190,12 +190,6 @@ class Reader:
             return (), None
         shown = _shown(rigs, view_layer, wanted)
         return _signature(shown), shown
-
-    def _layout(self, ob: Object) -> Layout:
-        known = self._layouts.get(ob.session_uid)
-        if known is None or not known.fits(ob):
-            known = self._layouts[ob.session_uid] = Layout.of(ob, self.faults.get(ob.session_uid, {}))
-        return known
 
 
 @np.errstate(all="ignore")  # a pose may hold anything
@@ -223,7 +217,7 @@ class _Posed:
         self.ob, self.layout, self.evaluated = ob, layout, ob.evaluated_get(depsgraph)
         self.active = _active(ob, layout, view_layer.objects.active)
         self.world = matrix_array(self.evaluated.matrix_world)
-        poses = np.empty(16 * layout.count, dtype=np.float32)
+        poses = np.empty(16 * layout.size, dtype=np.float32)
         self.evaluated.pose.bones.foreach_get("matrix", poses)
         columns = poses.reshape(-1, 4, 4)[layout.bones]  # Blender stores columns
         self.joints = columns[:, 3, :3].astype(np.float64)
@@ -241,13 +235,11 @@ class _Posed:
             target = NOWHERE if is_there else _place(chain_of(bones[name]), "target", depsgraph)
             pole = _place(chain_of(bones[name]), "pole", depsgraph) if i == self.active else NOWHERE
             state = State.UNKNOWN if status is None else STATES[status]
-            is_done = state is State.REACHED and not is_there
-            yield target, pole, State.UNKNOWN if is_done and self._is_away(i, target) else state, at_limit
-
-    def _is_away(self, chain: int, target: Place) -> bool:
-        """Whether the target of a chain that reached it has moved since."""
-        joints = moved(self.world, self.joints[self.layout.joints_of(chain)])
-        return bool(norm(joints[-1] - target) > STALE * _length(joints))
+            if state is State.REACHED and not is_there:
+                joints = moved(self.world, self.joints[self.layout.joints_of(i)])
+                if norm(joints[-1] - target) > STALE * _length(joints):  # the target has moved since
+                    state = State.UNKNOWN
+            yield target, pole, state, at_limit
 
     def joints_at_limit(self) -> Bools:
         """Return which joints (J,) are at a limit."""
@@ -278,10 +270,11 @@ class _Posed:
         is_missed = state in (State.OUT_OF_REACH, State.HELD)
         end = end_of(bones[-1])
         frame = frame_of(evaluated[bones[0].name])
-        has_limits = wanted.limits and settings.use_limits
         return Active(
             world=self.world,
-            limits=tuple(_limits(with_limits, self.evaluated, at_limit)) if has_limits else (),
+            limits=tuple(_limits(with_limits, self.evaluated, at_limit))
+            if wanted.limits and settings.use_limits
+            else (),
             state=int(state),
             reach=(root, size) if wanted.reach and (wanted.is_dragging or is_missed) else None,
             bend=_bend(self.joints[own], frame.dot(np.array(settings.bend_side)), size),
@@ -304,10 +297,8 @@ def _bend(joints: Floats, side: Floats, size: float) -> Floats | None:
 
 def _active(ob: Object, layout: Layout, active: Object | None) -> int | None:
     """Return the index of the chain that contains the active bone, or whose target or pole is active; None if none."""
-    if active is None:
-        return None
     bone = ob.data.bones.active if active == ob else None
-    if active == ob and bone is None:
+    if active is None or (active == ob and bone is None):
         return None
     if bone is not None and bone.name in layout.owner:
         return layout.owner[bone.name]
@@ -350,19 +341,14 @@ def _limits(bones: Sequence[PoseBone], evaluated: Object, at_limit: Collection[s
 
 def has_arc(bone: PoseBone) -> bool:
     """Whether Blender itself draws arcs for the limits of a bone, as it does for selected bones in Pose Mode."""
-    is_limited = bone.use_ik_limit_x or bone.use_ik_limit_z
-    return is_limited and bone.id_data.mode == "POSE" and compat.is_selected(bone)
+    return (bone.use_ik_limit_x or bone.use_ik_limit_z) and bone.id_data.mode == "POSE" and compat.is_selected(bone)
 
 
 def _signature(shown: object) -> Hashable:
     """Return a value that is equal for everything that is shown alike."""
     if isinstance(shown, np.ndarray):
         return hash(shown.tobytes())
-    if isinstance(shown, tuple):
-        return tuple(map(_signature, shown))
-    if is_dataclass(shown):
-        return tuple(map(_signature, vars(shown).values()))
-    return shown
+    return tuple(map(_signature, shown)) if isinstance(shown, tuple) else shown
 
 
 def pinned(rigs: Sequence[tuple[Object, Layout]], depsgraph: Depsgraph) -> dict[float, Floats]:
@@ -376,3 +362,52 @@ def pinned(rigs: Sequence[tuple[Object, Layout]], depsgraph: Depsgraph) -> dict[
                 if flag in flags:
                     found[radius].append(place)
     return {radius: np.array(places).reshape(-1, 3) for radius, places in found.items()}
+
+
+# ---- other frames, during a drag over a range of them
+
+SHOWN = (-1.0, -0.5, 0.5, 1.0)
+"""The frames of the ghosts, as parts of the range."""
+
+
+class Ghosts(NamedTuple):
+    """The frames around a drag, as they are without it; positions in world space."""
+
+    bones: Floats
+    """(k, 3) lines from heads to tails of the visible bones but control bones, on the frames of `SHOWN`."""
+    trail: Floats
+    """(F, 3) where the point in hand is."""
+    shares: Floats
+    """(F,) how much of its offset in the drag each frame takes."""
+    keyed: Bools
+    """(F,) which frames have keys."""
+
+    @classmethod
+    def of(cls, context: Context, drag: Held) -> Ghosts | None:
+        """Foretell them; None if F-curves alone don't decide, or the drag reaches no other frame."""
+        ob, goal, reach, scene = drag.ob, drag.goal, drag.reach, context.scene
+        now = scene.frame_current_final
+        frames = np.unique([now, *np.arange(np.ceil(now - reach.frames), now + reach.frames + 1e-3)])
+        here = int(np.searchsorted(frames, now))
+        chosen = np.unique(np.rint(now + reach.frames * np.array(SHOWN)))
+        layer, rows = context.view_layer, channels.read(ob, np.arange(len(ob.pose.bones)))
+        seen = {
+            i: bone.bone.length
+            for i, bone in enumerate(ob.pose.bones)
+            if compat.is_visible(bone) and not Goal(ob, bone.name).is_made
+        }
+        # Few frames need more than what is in hand.
+        trail = Sampler.of(ob, [], [goal], True).foretold(layer, frames, rows)
+        shown = Sampler.of(ob, [], [], True, seen).foretold(layer, chosen, rows)
+        if trail is None or shown is None or not reach.frames:
+            return None
+        point = inverse(trail.goals[here, 0]) @ np.append(matrix_array(drag.world)[:3, 3], 1.0)
+        heads = times(shown.world[:, None], shown.poses)
+        tails = heads[..., :3, 3] + heads[..., :3, 1] * np.array(list(seen.values()))[:, None]
+        keyed = np.concatenate([np.zeros(0), *(own.frames for own in reach.spreads(scene, {0: goal}).values())])
+        return cls(
+            np.stack([heads[..., :3, 3], tails], axis=-2).reshape(-1, 3),
+            moved(trail.goals[:, 0], np.broadcast_to(point[:3], (len(frames), 3))),
+            weights(frames, now, reach.falloff),
+            np.isin(frames, keyed),
+        )

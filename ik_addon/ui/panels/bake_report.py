@@ -91,9 +91,8 @@ def pixels(values: Sequence[float]) -> NDArray[np.float32]:
     Rows go from the bottom up.
     """
     found = np.zeros((HEIGHT, WIDTH, 4), dtype=np.float32)
-    places = np.linspace(0.0, 1.0, WIDTH)
     # Steps rather than slopes: each value stands for a part of the range.
-    part = np.minimum((places * len(values)).astype(int), len(values) - 1)
+    part = np.minimum((np.linspace(0.0, 1.0, WIDTH) * len(values)).astype(int), len(values) - 1)
     curve = np.asarray(values, dtype=np.float64)[part]
     tops = np.rint(curve / max(curve.max(), 1e-30) * (HEIGHT - 3)).astype(int) + 1
     rows = np.arange(HEIGHT)[:, None]

@@ -4,8 +4,7 @@ The sub-panel shows what everybody needs, errors in full, and folded the other s
 """
 
 import math
-from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from bpy.types import Context, Object, PoseBone, UILayout
@@ -30,7 +29,7 @@ from ..operators.active import operators
 from ..operators.chain import FOLLOWING, following, why_waiting
 from ..operators.fixes import fix_of
 from ..overlay import draw as overlay
-from ..panel import ArmaturePanel, BoneList, draw_aside, is_playing, kept, shown_chain
+from ..panel import ArmaturePanel, BoneList, FoldedPanel, draw_aside, is_playing, kept, shown_chain
 from ..text import BARE, BESIDE, draw_button, draw_fix, draw_message, draw_search, draw_setting, fit, is_narrow, named
 
 Icon = Literal["CHECKBOX_DEHLT", "RADIOBUT_OFF", "ERROR", "CHECKMARK", "TRACKER", "INFO"]
@@ -53,6 +52,9 @@ class IK_ADDON_UL_chains(BoneList):
     row = "ik_addon_chain"
     label = "Active Chain"
     description = "The chain of the active bone"
+    listed = staticmethod(lambda ob: (tip.name for tip in chains.tips(ob)))
+    active = staticmethod(shown_chain)
+    choose = staticmethod(lambda tip: operators.ik_addon.chain_select("EXEC_DEFAULT", True, tip=tip.name))
 
     def draw_row(self, context: Context, layout: UILayout, tip: PoseBone) -> None:
         """Draw a row."""
@@ -65,24 +67,9 @@ class IK_ADDON_UL_chains(BoneList):
         icon = state_of(tip, report)[0]
         limbs = kept(context, tip.id_data, "limbs", lambda: names_by_tip(tip.id_data), always=True)
         name = limbs.get(tip.name, tip.name)
-        select = row.operator("ik_addon.chain_select", text=name, icon=icon, emboss=False, translate=False)
-        select.tip = tip.name
+        row.operator("ik_addon.chain_select", text=name, icon=icon, emboss=False, translate=False).tip = tip.name
         if not is_narrow(context):
             draw_aside(both, space_words(context, tip) if is_ik(tip) else "FK")
-
-    def listed(self, ob: Object) -> Iterable[str]:
-        """Return the tip bones of the chains."""
-        return (tip.name for tip in chains.tips(ob))
-
-    @classmethod
-    def active(cls, context: Context) -> PoseBone | None:
-        """Return the tip of the active chain."""
-        return shown_chain(context)
-
-    @classmethod
-    def choose(cls, tip: PoseBone) -> None:
-        """Select the tip."""
-        operators.ik_addon.chain_select("EXEC_DEFAULT", True, tip=tip.name)
 
 
 def space_words(context: Context, tip: PoseBone) -> str:
@@ -201,25 +188,31 @@ class VIEW3D_PT_ik_addon_chain(ChainPanel):
             self.layout.prop(chain_of(tip), "enabled", text="")
 
     def draw_state(self, layout: UILayout, context: Context, tip: PoseBone) -> None:
-        """Draw what is wrong, and whether the chain is in IK or FK."""
+        """Draw what is wrong, and the switch between FK and IK, with the current state pressed."""
         draw_faults(layout, context, tip)
-        draw_switch(layout, tip)
+        row = layout.row(align=True)
+        row.scale_y = 1.2
+        for way in ("FK", "IK"):
+            is_pressed = is_ik(tip) == (way == "IK")
+            row.operator("ik_addon.switch_ik_fk", text=way, depress=is_pressed, translate=False).to = way
 
     def draw_settings(self, column: UILayout, context: Context, tip: PoseBone) -> None:
         """Draw what everybody needs; the rest is folded."""
         draw_goal(column, context, tip, "target")
         draw_goal(column, context, tip, "pole")
         draw_keyed(column, context, tip, "influence")
-        draw_choice(column, context, say("Follow Rotation"), follow_words(tip), "ik_addon.follow_rotation", "to")
+        follows = say(next(name for identifier, name, _about in FOLLOWING if identifier == following(tip)))
+        draw_choice(column, context, say("Follow Rotation"), follows, "ik_addon.follow_rotation", "to")
         draw_choice(column, context, say("Attached To"), space_words(context, tip), "ik_addon.switch_space", "space")
-        draw_waiting(column, context, tip)
+        for text in why_waiting(tip):
+            draw_message(column, context, text, "INFO")
+            column.operator("ik_addon.follow_rotation", text="Target to Pose (Range)", icon="SNAP_ON").snap = True
 
 
-class ChainSubPanel(ChainPanel):
+class ChainSubPanel(ChainPanel, FoldedPanel):
     """Base of the panels folded under the active chain."""
 
     bl_parent_id = "VIEW3D_PT_ik_addon_chain"
-    bl_options = {"DEFAULT_CLOSED"}  # noqa: RUF012 - as Blender wants it
 
 
 class VIEW3D_PT_ik_addon_bend(ChainSubPanel):
@@ -277,21 +270,12 @@ class VIEW3D_PT_ik_addon_solver(ChainSubPanel):
 
 def draw_choice(layout: UILayout, context: Context, label: str, now: str, operator: str, choices: str) -> None:
     """Draw a name, and a menu with the choices of an operator that shows what holds now."""
-    if is_narrow(context):
-        layout.label(text=label, translate=False)
-        row = layout.row()
-    else:
-        split = layout.split(factor=0.4)
-        name = split.row()
-        name.alignment = "RIGHT"
-        name.label(text=label, translate=False)
-        row = split.row()
-    row.operator_menu_enum(operator, choices, text=now, translate=False)
-
-
-def follow_words(tip: PoseBone) -> str:
-    """Return which bone of a chain turns with its target, as the operator names it."""
-    return say(next(name for identifier, name, _about in FOLLOWING if identifier == following(tip)))
+    narrow = is_narrow(context)
+    both = layout.column() if narrow else layout.split(factor=0.4)
+    name = both.row()
+    name.alignment = "EXPAND" if narrow else "RIGHT"
+    name.label(text=label, translate=False)
+    both.row().operator_menu_enum(operator, choices, text=now, translate=False)
 
 
 def draw_keyed(layout: UILayout, context: Context, tip: PoseBone, setting: str) -> None:
@@ -338,13 +322,11 @@ def draw_bend_side(layout: UILayout, context: Context, tip: PoseBone, bones: lis
     side = np.array(chain_of(tip).bend_side)
     if len(bones) > 2 or chain_of(tip).bends_both_ways:
         layout.prop(chain_of(tip), "bends_both_ways")
-    ob, known = tip.id_data, (tip.name, side.tobytes())
+    ob, known, frame = tip.id_data, (tip.name, side.tobytes()), context.scene.frame_current_final
     has_one_side = side.any() and np.isfinite(side).all() and not chain_of(tip).bends_both_ways
     if has_one_side and not is_playing(context):
-        frame = context.scene.frame_current_final
-        away = kept(
-            context, ob, ("away", frame, *known), lambda: bend_side.hyperextension(tip, side, frame), always=True
-        )
+        name = ("away", frame, *known)
+        away = kept(context, ob, name, lambda: bend_side.hyperextension(tip, side, frame), always=True)
         if away > bend_side.BENT:
             degrees = f"{math.degrees(away):.0f}"
             text = say("The FK pose is hyperextended by {angle}°; the chain bends to its bend side", angle=degrees)
@@ -359,26 +341,8 @@ def draw_bend_side(layout: UILayout, context: Context, tip: PoseBone, bones: lis
         draw_message(layout, context, text, icon="INFO")
 
 
-def draw_switch(layout: UILayout, tip: PoseBone) -> None:
-    """Draw the switch between FK and IK, with the chain's current state pressed."""
-    row = layout.row(align=True)
-    row.scale_y = 1.2
-    for way in ("FK", "IK"):
-        row.operator("ik_addon.switch_ik_fk", text=way, depress=is_ik(tip) == (way == "IK"), translate=False).to = way
-
-
-class Findings(NamedTuple):
-    """What is wrong with a chain."""
-
-    fault: str
-    """Why it can't be solved; empty if it can."""
-    remarks: tuple[str, ...]
-    fix: str
-    """The label of the button that helps; empty if there is none."""
-
-
-def findings(context: Context, tip: PoseBone) -> Findings:
-    """Find what is wrong with a chain, solved or not."""
+def findings(context: Context, tip: PoseBone) -> tuple[str, tuple[str, ...], str]:
+    """Find why a chain can't be solved, remarks, and the label of the button that helps; each may be empty."""
     report = reports.get(tip.id_data, tip.name) if chain_of(tip).enabled else None
     fault = shown = ""
     if report is not None and report.failed:
@@ -390,27 +354,26 @@ def findings(context: Context, tip: PoseBone) -> Findings:
         fault = shown = error.message
     if goes_beyond_limits(tip):
         remarks.append(say("The animation turns joints of this chain beyond their limits, so it leaves the record"))
-    hidden = overlay.state.reader.why_hidden(tip)
-    if hidden:
+    if hidden := overlay.state.reader.why_hidden(tip):
         remarks.append(
             say("The overlay hides this chain because of an error: {error}. Turn it off and on", error=hidden)
         )
     fix = fix_of(tip, report, context.view_layer, fault) if fault or remarks else None
-    return Findings(shown, tuple(remarks), "" if fix is None else fix.label)
+    return shown, tuple(remarks), "" if fix is None else fix.label
 
 
 def draw_faults(layout: UILayout, context: Context, tip: PoseBone) -> None:
     """Draw the error and remarks on a chain in full, with a button that fixes it."""
-    found = kept(context, tip.id_data, ("findings", tip.name), lambda: findings(context, tip))
-    if not (found.fault or found.remarks):
+    fault, remarks, fix = kept(context, tip.id_data, ("findings", tip.name), lambda: findings(context, tip))
+    if not (fault or remarks):
         return
     box = layout.box()
-    if found.fault:
-        draw_message(box, context, found.fault, icon="ERROR", alert=True)
-    for remark in found.remarks:
+    if fault:
+        draw_message(box, context, fault, icon="ERROR", alert=True)
+    for remark in remarks:
         draw_message(box, context, remark, icon="INFO")
-    if found.fix:
-        draw_fix(box, context, found.fix).tip = tip.name
+    if fix:
+        draw_fix(box, context, fix).tip = tip.name
 
 
 def draw_goal(layout: UILayout, context: Context, tip: PoseBone, role: str) -> None:
@@ -429,10 +392,3 @@ def draw_goal(layout: UILayout, context: Context, tip: PoseBone, role: str) -> N
         draw_setting(layout, context, chain, f"{role}_object")
         if goal.type == "ARMATURE":
             draw_search(layout, context, chain, f"{role}_bone", goal.data)
-
-
-def draw_waiting(layout: UILayout, context: Context, tip: PoseBone) -> None:
-    """Say if the hand or foot of a chain can turn with the target only once its animation is snapped."""
-    for text in why_waiting(tip):
-        draw_message(layout, context, text, "INFO")
-        layout.operator("ik_addon.follow_rotation", text="Target to Pose (Range)", icon="SNAP_ON").snap = True

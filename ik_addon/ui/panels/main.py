@@ -10,7 +10,6 @@ from ...chains.convert import converted_bones, sources
 from ...core import hooks
 from ...core.settings import chain_of, object_of, overlay_of
 from ...core.translation.sentences import is_one_of, say
-from ...core.untyped import Value
 from ...live import simulations
 from ...rig.plan import chain as chains
 from ...targets.movable import goals_of
@@ -43,8 +42,7 @@ class VIEW3D_PT_ik_addon(IKPanel):
             layout.label(text=armature(context).name, icon="ARMATURE_DATA", translate=False)
         if reason:
             draw_message(layout, context, reason, icon="INFO")
-            fix = rig_fix_of(context)
-            if fix is not None:
+            if fix := rig_fix_of(context):
                 draw_fix(layout, context, fix.label)
             return
         ob = armature(context)
@@ -82,8 +80,7 @@ def draw_live(layout: UILayout, context: Context, ob: Object) -> None:
     row = column.row(align=True)
     row.scale_y = 1.3
     text = fit(context, kept(context, ob, "live", lambda: live_texts(ob)), margin=BUTTON_MARGIN)
-    options: dict[str, Value] = {"toggle": True, "icon": "PAUSE" if settings.live else "PLAY"}
-    row.prop(settings, "live", text=text, translate=False, **options)
+    row.prop(settings, "live", text=text, translate=False, toggle=True, icon="PAUSE" if settings.live else "PLAY")
     if not settings.live:
         row = column.column(align=True) if is_narrow(context) else column.row(align=True)
         row.operator("ik_addon.solve")
@@ -173,10 +170,8 @@ class VIEW3D_PT_ik_addon_character(ArmaturePanel):
             draw_message(column, context, remark, icon="INFO")
             if is_one_of(remark, character.ANIMATED):
                 text = "Targets to Pose (Range)"
-                snap = draw_button(
-                    column, context, "ik_addon.snap_target", "PREVIEW_RANGE", "To Pose (Range)", text=text
-                )
-                snap.frame_range, snap.chains = "SCENE", "ALL"
+                op = draw_button(column, context, "ik_addon.snap_target", "PREVIEW_RANGE", "To Pose (Range)", text=text)
+                op.frame_range, op.chains = "SCENE", "ALL"
 
 
 def remarks_on(ob: Object) -> tuple[str, ...]:

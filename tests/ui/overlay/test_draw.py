@@ -65,8 +65,8 @@ def seen(addon: Addon, tip: bpy.types.PoseBone | None = None, **wanted: bool) ->
 
 def drawn(addon: Addon, seen: Seen) -> Any:
     """Return the geometry of what is shown."""
-    colors = addon.module("ui.overlay.colors").themed(bpy.context.preferences.themes[0])
-    return addon.module("ui.overlay.geometry").drawing(seen.chains, seen.actives, colors)
+    colors = addon.module("ui.overlay.geometry").themed(bpy.context.preferences.themes[0])
+    return addon.module("ui.overlay.geometry").drawing(seen, colors)
 
 
 @contextmanager
@@ -379,7 +379,7 @@ def test_a_chain_is_drawn_in_its_color(addon: Addon) -> None:
     rigs.limit(tip, x=(-120.0, 120.0), y=(-60.0, 60.0), z=(-60.0, 60.0))
     bpy.ops.ik_addon.solve()
     rig = seen(addon, tip)
-    colors = addon.module("ui.overlay.colors").themed(bpy.context.preferences.themes[0])
+    colors = addon.module("ui.overlay.geometry").themed(bpy.context.preferences.themes[0])
     picture = gpu.types.GPUOffScreen(128, 128)
     with picture.bind():
         gpu.state.active_framebuffer_get().clear(color=(0.0, 0.0, 0.0, 0.0))
@@ -387,7 +387,7 @@ def test_a_chain_is_drawn_in_its_color(addon: Addon) -> None:
             # Seen from the side: Y to the right, Z up.
             gpu.matrix.load_matrix(Matrix(((0, 1, 0, 0), (0, 0, 1, 0), (1, 0, 0, 0), (0, 0, 0, 1))))
             gpu.matrix.load_projection_matrix(Matrix.Diagonal((0.5, 0.5, 0.1, 1.0)))
-            sizes = addon.module("ui.overlay.colors").Sizes(3.0, 1.5, 7.0)
+            sizes = addon.module("ui.overlay.geometry").Sizes(3.0, 1.5, 7.0)
             draw.draw(draw.batches(drawn(addon, rig)), [], colors, sizes)
         pixels = np.array(gpu.state.active_framebuffer_get().read_color(0, 0, 128, 128, 4, 0, "FLOAT").to_list())
     picture.free()
@@ -441,7 +441,7 @@ def begin(addon: Addon, ob: bpy.types.Object, frames: int = REACH) -> tuple[Any,
     """Return a drag of the target that reaches over frames, and what is shown of these."""
     reach = addon.module("targets.edit_range").EditRange(frames)
     drag = addon.module("targets.drag").Drag(bpy.context, ob.pose.bones["lower"], reach=reach)
-    return drag, addon.module("ui.overlay.ghosts").Ghosts.of(bpy.context, drag)
+    return drag, addon.module("ui.overlay.read").Ghosts.of(bpy.context, drag)
 
 
 def test_ghosts_and_trail_are_where_live_solving_poses_them(addon: Addon, arm: Any) -> None:
@@ -465,7 +465,7 @@ def test_the_trail_moves_as_the_keys_will(addon: Addon, arm: Any) -> None:
     offset = Vector((0.1, -0.05, 0.1))
     drag.move(bpy.context, offset)
     drag.finish(bpy.context)
-    trail = ghosts.moved(np.array(offset))
+    trail = ghosts.trail + ghosts.shares[:, None] * np.array(offset)
     for frame, place in rigs.on_frames((15, 17, 19, 20, 21, 23, 25), lambda: rigs.position(target)).items():
         assert np.allclose(place, trail[int(frame) - NOW + REACH], atol=1e-5)
     assert begin(addon, ob, 0)[1] is None, "without a range"

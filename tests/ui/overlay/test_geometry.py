@@ -44,7 +44,7 @@ class Overlay(SimpleNamespace):
         values: dict[str, Any] = {"world": np.eye(4), "limits": (), "state": self.geometry.State.REACHED}
         values |= dict.fromkeys(("reach", "bend", "end", "plane"))
         active = [self.geometry.Active(**{**values, **parts})] if parts else []
-        return self.geometry.drawing(chains or self.chains(), active, self.palette)
+        return self.geometry.drawing(self.geometry.Shown(chains or self.chains(), active), self.palette)
 
     def limit(self, joint: Any) -> Any:
         return self.geometry.limit(joint, self.palette)
@@ -52,9 +52,9 @@ class Overlay(SimpleNamespace):
 
 @pytest.fixture
 def overlay(addon: Addon) -> Overlay:
-    geometry, colors = addon.module("ui.overlay.geometry"), addon.module("ui.overlay.colors")
+    geometry = addon.module("ui.overlay.geometry")
     states = tuple((i / 10.0, 0.0, 0.0, 1.0) for i in range(len(geometry.State)))
-    palette = colors.Palette(states, swing=WHITE, twist=WHITE, at_limit=(1.0, 1.0, 0.0, 1.0), reach=WHITE, pin=WHITE)
+    palette = geometry.Palette(states, swing=WHITE, twist=WHITE, at_limit=(1.0, 1.0, 0.0, 1.0), reach=WHITE, pin=WHITE)
     return Overlay(geometry=geometry, palette=palette)
 
 
