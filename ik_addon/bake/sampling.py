@@ -218,7 +218,7 @@ class Frames:
                 view.take(plan)
                 check_order(self.ob, plan, solved.baked, registry.plans_beside(self.ob))
             waiting.append(self._read(depsgraph, view.plan))
-            if view.plan.watch.has_rest:  # what bones inherit is known on this frame alone
+            if any(own.is_data for own in view.plan.watch):  # what bones inherit is known on this frame alone
                 put(self.ob.evaluated_get(depsgraph), i + 1)
             elif len(waiting) == size or i + 1 == count:
                 put(self.ob, i + 1)

@@ -19,7 +19,7 @@ from ..core.hooks import others_follow_frames, others_handle_frames
 from ..rig.plan.inputs import Numbers
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer
-from ..rig.plan.watch import Value
+from ..rig.plan.watch import Values, values_of
 from ..rig.read import fcurves
 from ..rig.read.sample import Frames, Sample, numbers_now, sample_of, take_animated
 from ..rig.write.waves import Last, Posed, pose
@@ -63,12 +63,12 @@ class View:
     """What was solved last."""
     frames: Frames | None = None
     """The last frame, before it was solved."""
-    plans: dict[Value, Plan] = field(default_factory=dict)
+    plans: dict[Values, Plan] = field(default_factory=dict)
     """The plans, by the values of what they watch."""
 
     def find(self, depsgraph: Depsgraph) -> Plan | None:
         """Return the plan for the frame at which a depsgraph is evaluated, if it was made before."""
-        return self.plan if not self.plan.watch else self.plans.get(self.plan.watch.values(depsgraph))
+        return self.plan if not self.plan.watch else self.plans.get(values_of(self.plan.watch, depsgraph))
 
     def take(self, plan: Plan) -> None:
         """Go on with a plan, for other values of what is watched."""

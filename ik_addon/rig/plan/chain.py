@@ -252,7 +252,7 @@ def check_between(active: Iterable[Owned], tip: PoseBone, end: PoseBone) -> None
 def holding_constraints(active: Iterable[Owned], tip: PoseBone, end: PoseBone) -> list[Owned]:
     """Return those of the active constraints that keep the bones between a tip and its end bone from moving along."""
     found = fighting_constraints(active, between(tip, end))
-    return [(owner, constraint) for owner, constraint in found if not isinstance(constraint, SCALING)]
+    return [(owner, constraint) for owner, constraint in found if constraint.type not in SCALING]
 
 
 def is_connected(chain: IKAddonChain, root: PoseBone) -> bool:

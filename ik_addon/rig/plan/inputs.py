@@ -155,7 +155,10 @@ class Inputs:
             every += [(known, bone) for bone in bones]
         places = {(known.item, bone): i for i, (known, bone) in enumerate(every)}
         riding = [i for i, (known, bone) in enumerate(every) if bone in known.riding]
-        posed = [i for i, (known, bone) in enumerate(every) if known.computes(bone)]
+        # Poses that follow from that of the parent.
+        posed = [
+            i for i, (k, bone) in enumerate(every) if bone in k.riding or (bone in k.needed and bone not in k.opaque)
+        ]
         posed.sort(key=lambda i: every[i][0].skeleton.depths[every[i][1]])
         parents = [places.get((known.item, int(known.skeleton.parents[bone])), -1) for known, bone in every]
 
@@ -268,10 +271,6 @@ class _Posed:
     riding: set[int] = field(default_factory=set)
     """Those of the opaque ones that are below live bones."""
 
-    def computes(self, bone: int) -> bool:
-        """Whether the pose of a bone follows from that of its parent."""
-        return bone in self.needed and (bone in self.riding or bone not in self.opaque)
-
 
 class _Collected:
     """Collects inputs. Its spots refer to bones by their index in `pose.bones`."""
@@ -346,7 +345,7 @@ class _Collected:
         parts: list[Part] = []
         found: set[Carrier] = set()
         for ob, placed in self.objects:
-            parts += [Part(ob)] if placed.is_opaque else driving(ob, _places)
+            parts += [Part(ob)] if placed.is_opaque else driving(ob, OBJECT_FIELDS.__contains__)
         for known in self.armatures.values():
             ob, named = known.ob, known.skeleton.names
             names = {named[bone] for bone in known.needed - known.opaque}
@@ -379,11 +378,6 @@ def _is_opaque(ob: Object, seen: Object) -> bool:
         return True
     bone = ob.parent.data.bones.get(ob.parent_bone) if ob.parent_type == "BONE" else None
     return bone is not None and bone.use_relative_parent
-
-
-def _places(path: str) -> bool:
-    """Whether a data path of an object concerns its transform."""
-    return path in OBJECT_FIELDS
 
 
 def _is_read(names: Collection[str], path: str) -> bool:

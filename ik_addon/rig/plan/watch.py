@@ -5,7 +5,6 @@ Everything else that F-curves, drivers or NLA strips reach is watched, and the p
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -64,12 +63,11 @@ BONE_BYSTANDERS = (
 READ = frozenset((*FIELDS, *(f"ik_addon.{name}" for name in Settings._fields)))
 """The properties of a pose bone that are read on each frame."""
 
-Value = tuple[object, ...]
+Values = tuple[object, ...]
 
 
-@dataclass(frozen=True)
-class _Owner:
-    """Watched paths of one object, or of its data."""
+class Watched(NamedTuple):
+    """Settings of one object, or of its data, that a plan depends on and that may change from frame to frame."""
 
     reference: Reference
     is_data: bool
@@ -81,44 +79,30 @@ class _Owner:
         seen = None if ob is None else ob.evaluated_get(depsgraph)
         owner = seen.data if self.is_data and seen is not None else seen
         for path in self.paths:
-            yield None if owner is None else _value(owner, path)
+            value = None if owner is None else value_at(owner, path)
+            yield strength(value) if path.endswith(".influence") and value is not None else value
 
 
-@dataclass(frozen=True)
-class Watch:
-    """Settings that a plan depends on and that may change from frame to frame."""
+def values_of(watch: Iterable[Watched], depsgraph: Depsgraph) -> Values:
+    """Return the watched values on the frame at which a depsgraph is evaluated."""
+    return tuple(value for own in watch for value in own.values(depsgraph))
 
-    owners: tuple[_Owner, ...] = ()
 
-    def __bool__(self) -> bool:
-        """Whether there is anything to watch."""
-        return bool(self.owners)
+def watch(ob: Object, bones: Collection[str], others: Iterable[Object]) -> tuple[Watched, ...]:
+    """Watch an armature object, the bones that its chains depend on, and other objects.
 
-    @property
-    def has_rest(self) -> bool:
-        """Whether anything of the armature's bones at rest is watched, such as what they inherit."""
-        return any(owner.is_data for owner in self.owners)
-
-    def values(self, depsgraph: Depsgraph) -> Value:
-        """Return the watched values on the frame at which a depsgraph is evaluated."""
-        return tuple(value for owner in self.owners for value in owner.values(depsgraph))
-
-    @classmethod
-    def of(cls, ob: Object, bones: Collection[str], others: Iterable[Object]) -> Self:
-        """Watch an armature object, the bones that its chains depend on, and other objects.
-
-        Args:
-            ob: the armature object, the original one.
-            bones: names of the bones of chains, and of their ancestors.
-            others: the goals of its chains, and the objects that these are attached to.
-        """
-        own = *goal_paths(ob), *_of_bones(ob, bones)
-        found = [
-            _Owner(Reference.of(ob), False, tuple(dict.fromkeys(own))),
-            _Owner(Reference.of(ob), True, tuple(_of_bones(ob.data, bones))),
-            *(_Owner(Reference.of(o), False, tuple(goal_paths(o.original))) for o in others if o.original != ob),
-        ]
-        return cls(tuple(owner for owner in found if owner.paths))
+    Args:
+        ob: the armature object, the original one.
+        bones: names of the bones of chains, and of their ancestors.
+        others: the goals of its chains, and the objects that these are attached to.
+    """
+    own = *goal_paths(ob), *_of_bones(ob, bones)
+    found = [
+        Watched(Reference.of(ob), False, tuple(dict.fromkeys(own))),
+        Watched(Reference.of(ob), True, tuple(_of_bones(ob.data, bones))),
+        *(Watched(Reference.of(o), False, tuple(goal_paths(o.original))) for o in others if o.original != ob),
+    ]
+    return tuple(each for each in found if each.paths)
 
 
 def is_animated(ob: Object) -> bool:
@@ -126,12 +110,9 @@ def is_animated(ob: Object) -> bool:
     if compat.evaluated_tracks(ob.animation_data) or compat.drivers_of(ob):
         return True
     curves = compat.curves_of(ob)
-    return compat.action_of(ob) is not None and not (curves and all(_marks(curve.data_path) for curve in curves))
-
-
-def _value(owner: Struct, path: str) -> object:
-    value = value_at(owner, path)
-    return strength(value) if path.endswith(".influence") and value is not None else value
+    if compat.action_of(ob) is None:
+        return False
+    return not curves or any(below_bone(own.data_path)[1].removeprefix("ik_addon.") not in MARKS for own in curves)
 
 
 def animated_paths(owner: ID) -> Iterator[str]:
@@ -152,19 +133,9 @@ def goal_paths(ob: Object) -> Iterator[str]:
     """Yield all paths except transforms that affect how a goal is placed: an object, or one of its bones."""
     for path in animated_paths(ob):
         name, rest = below_bone(path)
-        if _holds(rest) if name else _places(path):
+        if name:  # how much each target of a constraint does is no structure
+            places = rest == "rotation_mode" or (rest.startswith("constraints[") and not rest.endswith(".weight"))
+        else:
+            places = path not in OBJECT_FIELDS and (path == "hide_render" or not path.startswith(BYSTANDERS))
+        if places:
             yield path
-
-
-def _holds(rest: str) -> bool:
-    """Whether a path below a bone decides what places it; how much each target of a constraint does is no structure."""
-    return rest == "rotation_mode" or (rest.startswith("constraints[") and not rest.endswith(".weight"))
-
-
-def _places(path: str) -> bool:
-    return path not in OBJECT_FIELDS and (path == "hide_render" or not path.startswith(BYSTANDERS))
-
-
-def _marks(path: str) -> bool:
-    """Whether a data path belongs to a setting that no solve reads."""
-    return below_bone(path)[1].removeprefix("ik_addon.") in MARKS
