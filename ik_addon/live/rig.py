@@ -23,6 +23,7 @@ from ..rig.plan.watch import Values, values_of
 from ..rig.read import fcurves
 from ..rig.read.sample import Frames, Sample, numbers_now, sample_of, take_animated
 from ..rig.write.waves import Last, Posed, pose
+from ..solve.problem import Bools
 from . import reports
 from .live_bones import LiveBones
 from .memory import BLOCK, CLOSED, Known, Memory
@@ -116,7 +117,7 @@ class Rig:
         """The address of the depsgraph that was read last."""
         self.is_untagged = False
         """Whether only the copy in that depsgraph has what was written last."""
-        self._mutes: fcurves.Mutes | None = None
+        self._mutes: tuple[Bools, Bools] | None = None
         """How the keys of live bones are muted, so that they don't overwrite what is written early."""
         self.foretold: Row | None = None
         """(k, 17) the FK pose of the frame that is being evaluated, while keys of live bones are muted."""
@@ -381,15 +382,16 @@ class Rig:
             return False
         if self._mutes is None:
             self._mutes = fcurves.mutes(ob, {self.plan.skeleton.names[bone] for bone in self.plan.live.tolist()})
-        if not fcurves.mute(ob.evaluated_get(depsgraph), self._mutes.all):
+        if not fcurves.mute(ob.evaluated_get(depsgraph), self._mutes[1]):
             return False
         self.foretold = self.plan.numbers.fk(numbers)[0]
         return True
 
     def unmute(self, ob: Object, graphs: Sequence[Depsgraph]) -> None:
         """Have the keys of live bones animate them again."""
-        for graph in graphs if self._mutes is not None and self.foretold is not None else ():
-            fcurves.mute(ob.evaluated_get(graph), self._mutes.own)
+        if self._mutes is not None and self.foretold is not None:
+            for graph in graphs:
+                fcurves.mute(ob.evaluated_get(graph), self._mutes[0])
 
     def doubt(self, frame: float | None = None) -> None:
         """Foretell anew: something was edited; see `Memory.doubt`."""

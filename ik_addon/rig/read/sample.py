@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -191,7 +191,13 @@ def numbers_now(
     originals = [placed.reference.find() for placed in inputs.objects]
     seen = [None if original is None else original.evaluated_get(depsgraph) for original in originals]
     numbers = np.empty((1, inputs.width), dtype=np.float32)
-    numbers[0, : inputs.rows.start] = _matrices(inputs, seen)
+    found: list[float] = []
+    for placed, shown in zip(inputs.objects, seen, strict=True):
+        if shown is None:
+            found += [np.nan] * MATRIX
+        else:
+            found += _elements(shown.matrix_world if placed.is_opaque else shown.matrix_basis)
+    numbers[0, : inputs.rows.start] = found
     numbers[0, : inputs.rows.start] += 0.0  # turns -0.0 into 0.0
     rows = numbers[0, inputs.rows].reshape(len(inputs.modes), WIDTH)
     start = inputs.given.start
@@ -245,17 +251,6 @@ def _poses(inputs: Inputs, ob: Object, bones: Bones) -> Floats:
     return poses
 
 
-def _matrices(inputs: Inputs, seen: Iterable[Object | None]) -> list[float]:
-    """Return the elements of the matrices of objects, row by row: of their own transforms, or world matrices."""
-    found: list[float] = []
-    for placed, ob in zip(inputs.objects, seen, strict=True):
-        if ob is None:
-            found += [np.nan] * MATRIX
-        else:
-            found += _elements(ob.matrix_world if placed.is_opaque else ob.matrix_basis)
-    return found
-
-
 def _elements(matrix: Matrix) -> list[float]:
     """Return the elements of a matrix (4, 4), row by row."""
     matrix = matrix.copy()  # of a property, Blender would compute it again for each row
@@ -293,7 +288,9 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
             places[:, 1, c] = frames.at(side)[:, :3, 3]
     if turning:
         rotation[:, turning] = orientation(times(to_object[:, None], seen))
-    places = transformed(to_object[:, None, None], places)
+    with np.errstate(all="ignore"):
+        places = moved(to_object[:, None, None], places)
+        places = np.where(np.abs(places) < FARTHEST, places, np.nan)  # too far away for Blender's single precision
     for c, side in enumerate(inputs.poles):
         if side is None:
             places[:, 1, c] = 0.0
@@ -310,13 +307,6 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
     )
 
 
-def transformed(matrices: Floats, points: Floats) -> Floats:
-    """Transform points (..., 3) by matrices; NaN where they are too far away for Blender's single precision."""
-    with np.errstate(all="ignore"):
-        there = moved(matrices, points)
-        return np.where(np.abs(there) < FARTHEST, there, np.nan)
-
-
 def take_animated(ob: Object, depsgraph: Depsgraph) -> None:
     """Set the animated properties of the original armature object, and of its armature, to their evaluated values.
 
@@ -324,14 +314,11 @@ def take_animated(ob: Object, depsgraph: Depsgraph) -> None:
     animating the copies, so everything but the written channels would be rendered as on another frame.
     """
     seen = ob.evaluated_get(depsgraph)
-    _take(ob, seen)
-    _take(ob.data, seen.data)
-
-
-def _take(original: Struct, evaluated: Struct) -> None:
-    paths = {curve.data_path for curve in compat.animating(original)}
-    # Rotation modes first: setting one converts the rotation.
-    for path in sorted(paths, key=lambda path: not path.endswith("rotation_mode")):
-        value = value_at(evaluated, path)
-        with suppress(ValueError, AttributeError, TypeError, KeyError):  # an F-curve's property may not exist
-            set_at(original, path, value)
+    own: Struct
+    for own, evaluated in ((ob, seen), (ob.data, seen.data)):
+        paths = {curve.data_path for curve in compat.animating(own)}
+        # Rotation modes first: setting one converts the rotation.
+        for path in sorted(paths, key=lambda path: not path.endswith("rotation_mode")):
+            value = value_at(evaluated, path)
+            with suppress(ValueError, AttributeError, TypeError, KeyError):  # an F-curve's property may not exist
+                set_at(own, path, value)
