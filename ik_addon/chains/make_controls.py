@@ -37,7 +37,7 @@ from ..rig.plan.chain import chain_bones, tips
 from ..rig.plan.followers import followers, goals_of, mark, owner_of
 from ..rig.plan.presence import Presence, all_layers, is_in
 from ..rig.plan.watch import animated_paths
-from ..rig.read.orientation import orientation
+from ..rig.read.sample import orientation
 from ..solve.problem import Floats
 
 

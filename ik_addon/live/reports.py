@@ -23,8 +23,7 @@ from ..core.translation.sentences import say
 from ..rig.plan.chain_plan import ChainPlan
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Presence, why_unplaced
-from ..rig.read.orientation import orientation
-from ..rig.read.sample import Sample
+from ..rig.read.sample import Sample, orientation
 from ..rig.write.waves import Posed
 from ..solve import Status
 from ..solve.maths.products import times

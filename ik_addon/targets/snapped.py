@@ -37,8 +37,7 @@ from ..rig.plan.presence import Presence, why_absent
 from ..rig.plan.watch import Settings
 from ..rig.read import fcurves
 from ..rig.read.fcurves import NOISE
-from ..rig.read.orientation import target_rotations
-from ..rig.read.sample import Frames, sample_of
+from ..rig.read.sample import Frames, sample_of, target_rotations
 from ..rig.write.waves import pose
 from ..solve.maths.products import applied, determinants, times
 from ..solve.problem import Floats, Ints

@@ -6,22 +6,19 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import repeat
-from typing import NamedTuple
 
 import numpy as np
 from bpy.types import Object
 
 from ...core.channels import Row
 from ...core.skeleton import flat_inverse, inverse, moved
-from ...core.untyped import Column
 from ...solve.maths.products import applied, lengths_of, times
 from ...solve.maths.turns import transposed
 from ...solve.problem import Aim, Bools, Floats, Ints
 from ..plan.chain_plan import ChainPlan
 from ..plan.groups import Wave
 from ..plan.plan import Plan
-from ..read.orientation import displaced as displaced_rotations
-from ..read.sample import Goals, Sample
+from ..read.sample import Goals, Sample, displaced
 from .alone import Input, LoneWave, Output
 from .limb import Limbs
 from .solving import Outcomes, solve_limbs
@@ -50,17 +47,8 @@ class Last:
 
     alone: dict[int, LoneWave | None] = field(default_factory=dict)
     """The waves whose chains are solved one by one, by their index in the plan; None for the others."""
-    together: dict[tuple[int, bytes], _LastWave] = field(default_factory=dict)
-    """The groups that are solved together, by their wave and which ones they are."""
-
-
-class _LastWave(NamedTuple):
-    """The groups of one wave that were solved together."""
-
-    fk: Limbs
-    goals: Goals
-    posed: Limbs
-    outcomes: Outcomes
+    together: dict[tuple[int, bytes], tuple[Limbs, Goals, Limbs, Outcomes]] = field(default_factory=dict)
+    """The groups that are solved together, by their wave and which ones they are: in FK, their goals, and solved."""
 
 
 def pose(
@@ -123,20 +111,6 @@ def misses(ob: Object, plan: Plan, sample: Sample) -> Floats:
     return found
 
 
-def _are_same(values: Column, chosen: list[int] | Ints) -> bool:
-    """Whether the chosen values (F, n, ...) are the same on all frames."""
-    return values.strides[0] == 0 or bool((values[:, chosen] == values[:1, chosen]).all())
-
-
-def _displaced(before: Floats, after: Floats) -> Floats:
-    """Return the transformation between two poses of a bone (F, 4, 4), for anything that moves with it."""
-    found = times(after, inverse(before))
-    flat = ~np.isfinite(found).all(axis=(1, 2))
-    if flat.any():
-        found[flat] = times(after[flat], flat_inverse(before[flat]))
-    return found
-
-
 class _Poses:
     """The pose of an armature on F frames while its chains are solved, one wave after the other."""
 
@@ -181,7 +155,8 @@ class _Poses:
             return False
         sample, inputs = self._sample, self._plan.numbers
         own = (sample.channels, wave.rows), (sample.basis, inputs.live[wave.rows])
-        return all(_are_same(*each) for each in (*own, (sample.poses, [inputs.places[parent] for parent in parents])))
+        above = sample.poses, np.array([inputs.places[parent] for parent in parents], dtype=np.int64)
+        return all(one.strides[0] == 0 or (one[:, some] == one[:1, some]).all() for one, some in (*own, above))
 
     def _reach(self, chain: ChainPlan) -> Floats:
         """Return the position (F, 3) of the head of a chain's end bone, in the axes of the tip."""
@@ -206,7 +181,7 @@ class _Poses:
                 move = self.displacement(under_target)
                 goals.target[:, g, e] = moved(move, goals.target[:, g, e])
                 if chain.takes_rotation:
-                    goals.rotation[:, g, e] = displaced_rotations(move[:, :3, :3], goals.rotation[:, g, e])
+                    goals.rotation[:, g, e] = displaced(move[:, :3, :3], goals.rotation[:, g, e])
             if under_pole >= 0 and plan.moves(under_pole):
                 goals.pole[:, g, e] = moved(self.displacement(under_pole), goals.pole[:, g, e])
         return goals
@@ -246,18 +221,20 @@ class _Poses:
         self, last: Last, key: tuple[int, bytes], wave: Wave, goals: Goals, outcomes: Outcomes, hurried: bool
     ) -> None:
         """Solve groups of a wave for goals (1, G, E), unless they were solved from the same before."""
-        limbs, goals, before = self.limbs(wave), members_of(wave, goals), last.together.get(key)
-        # The evaluated copy that an earlier solution read may be gone by now.
-        if before is not None and before.fk.ob == self._ob and before.fk.equals(limbs):
-            limbs = before.fk  # what was computed of it is remembered
-            if before.goals.equals(goals):
-                outcomes.keep(wave, before.outcomes)
-                self.put(before.posed)
-                return
+        limbs, goals = self.limbs(wave), members_of(wave, goals)
+        if key in last.together:
+            fk, before, posed, ended = last.together[key]
+            # The evaluated copy that an earlier solution read may be gone by now.
+            if fk.ob == self._ob and fk.equals(limbs):
+                limbs = fk  # what was computed of it is remembered
+                if before.equals(goals):
+                    outcomes.keep(wave, ended)
+                    self.put(posed)
+                    return
         posed = solve_limbs(limbs, goals, outcomes, hurried=hurried)
         self.put(posed)
         if not hurried:
-            last.together[key] = _LastWave(limbs, goals, posed, outcomes)
+            last.together[key] = limbs, goals, posed, outcomes
 
     def put(self, limbs: Limbs) -> None:
         """Set the pose of a wave's chains."""
@@ -274,8 +251,13 @@ class _Poses:
             self.poses[:, self._plan.rows[bone]] = self(bone)
 
     def displacement(self, bone: int) -> Floats:
-        """Return the displacement (F, 4, 4) of a bone of `Plan.rides` since it was sampled, in armature space."""
-        return _displaced(self._sampled(bone), self(bone))
+        """Return how a bone, and what moves with it, was moved (F, 4, 4) since it was sampled, in armature space."""
+        before, after = self._sampled(bone), self(bone)
+        found = times(after, inverse(before))
+        flat = ~np.isfinite(found).all(axis=(1, 2))
+        if flat.any():
+            found[flat] = times(after[flat], flat_inverse(before[flat]))
+        return found
 
     def _sampled(self, bone: int) -> Floats:
         """Return the pose (F, 4, 4) in which a bone was sampled."""
