@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import bpy
+from bpy.app.handlers import persistent
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +57,8 @@ def keep_last(name: str) -> None:
                 entries.append(handler)
 
 
-def put_back() -> None:
+@persistent
+def put_back(_scene: object = None, _unused: object = None) -> None:
     """Add missing handlers again. Called by whatever may still be called: other handlers, and each redraw."""
     global _seen
     lists: list[list[Handler]] = [getattr(bpy.app.handlers, name) for name in dict(_ours)]

@@ -6,7 +6,7 @@ pose is a pure function of the frame. `State` lists what the channels may hold; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from functools import partial
 
 import bpy
@@ -60,7 +60,8 @@ def _before_frame(ob: Object, rig: Rig, scene: Scene, graphs: list[Depsgraph], i
 
     If a script has edited something (`is_tagged`), no update handler hears of it.
     """
-    is_edited = is_tagged and not _is_played()
+    # While a window plays, nobody edits anything between two frames.
+    is_edited = is_tagged and not getattr(bpy.context.screen, "is_animation_playing", False)
     if (is_edited or rig.is_stale) and not rig.plan.skeleton.matches(ob):
         rig.is_stale = True
         return
@@ -82,11 +83,6 @@ def _before_frame(ob: Object, rig: Rig, scene: Scene, graphs: list[Depsgraph], i
 
 def _graphs(scene: Scene) -> list[Depsgraph]:
     return [layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None]
-
-
-def _is_played() -> bool:
-    """Whether a window plays the animation, so that nobody edits anything between two frames."""
-    return bpy.context.screen is not None and bpy.context.screen.is_animation_playing
 
 
 def _in_step(depsgraph: Depsgraph) -> Presence | None:
@@ -123,7 +119,10 @@ def _frame_change_post(scene: Scene, depsgraph: Depsgraph) -> None:
     if not armatures:
         return
     in_step = _in_step(depsgraph)
-    edited = list(_edited_armatures(depsgraph)) if is_shown else []
+    edited: list[Armature] = []
+    if is_shown and depsgraph.id_type_updated("ARMATURE"):  # animation tags its own on each frame
+        originals = [update.id.original for update in depsgraph.updates]
+        edited = [own for own in originals if isinstance(own, Armature) and next(compat.animating(own), None) is None]
     if edited or (is_related and is_shown):  # a script edited something
         renames.follow(edited)
         for ob in armatures:
@@ -139,14 +138,6 @@ def _frame_change_post(scene: Scene, depsgraph: Depsgraph) -> None:
     in_dependency_order(scene, depsgraph, step, in_step, is_still=False)
     for ob in armatures:
         guarded_rig(_stand_by, ob, depsgraph)
-
-
-def _edited_armatures(depsgraph: Depsgraph) -> Iterator[Armature]:
-    """Yield armatures that were edited before a frame changed; animation tags its own on each frame."""
-    if depsgraph.id_type_updated("ARMATURE"):
-        for original in [update.id.original for update in depsgraph.updates]:
-            if isinstance(original, Armature) and next(compat.animating(original), None) is None:
-                yield original
 
 
 def _look_again(ob: Object, rig: Rig, depsgraph: Depsgraph, is_related: bool) -> None:
@@ -230,13 +221,16 @@ def _take_edits_of_others(ob: Object, rig: Rig, depsgraph: Depsgraph, updated: s
 def _take_edits(ob: Object, depsgraph: Depsgraph, updated: set[int]) -> None:
     """Take a user's edits to the armature: bones that were moved, keys, or changes to what is solved.
 
-    If actions were edited, keys may be new, and F-curves may be gone, as when a bone is renamed in another armature
-    that shares the action. Goals that followed an edit are added to `updated`.
+    If actions were edited, keys may be new, and F-curves may be gone, which tags the action alone, as when a bone is
+    renamed in another armature that shares it. Goals that followed an edit are added to `updated`.
     """
     own, layer = registry.of(ob), Layer.of(depsgraph.view_layer)
     if own.rig is not None and layer in own.rig.views and own.rig.plan.skeleton.matches(ob):
         own.rig.catch_up(ob, depsgraph)
-    if updated.isdisjoint(_made_of(ob)):
+    data = ob.animation_data
+    users = () if data is None else (data, *compat.strips_of(data.nla_tracks))
+    actions = {user.action.session_uid for user in users if user.action is not None}
+    if updated.isdisjoint({ob.session_uid, ob.data.session_uid, *actions}):
         return
     if layer in own.owed:
         own.owed.discard(layer)
@@ -259,7 +253,8 @@ def _take_edits(ob: Object, depsgraph: Depsgraph, updated: set[int]) -> None:
         with paused():
             compat.update_in_handler(depsgraph)
     is_current = rig.plan.is_as_made_from({ob.session_uid})
-    rig.is_stale |= not is_current or (in_actions and not rig.bones.are_animated_alike(ob))
+    animated = rig.bones.animated
+    rig.is_stale |= not is_current or (in_actions and (fcurves.animated(ob, rig.plan.live) != animated).any())
 
 
 def _recover(ob: Object, depsgraph: Depsgraph, undone: channels.Row) -> None:
@@ -280,19 +275,6 @@ def _recover(ob: Object, depsgraph: Depsgraph, undone: channels.Row) -> None:
     channels.write(ob, everything, present)
     with paused():
         compat.update_in_handler(depsgraph)
-
-
-def _made_of(ob: Object) -> Iterator[int]:
-    """Yield the `session_uid` of all data that makes up an armature's pose.
-
-    Actions are included because removing F-curves tags the action alone.
-    """
-    yield ob.session_uid
-    yield ob.data.session_uid
-    data = ob.animation_data
-    if data is not None:
-        users = (data, *compat.strips_of(data.nla_tracks))
-        yield from (user.action.session_uid for user in users if user.action is not None)
 
 
 # ---- when data is exchanged
@@ -323,12 +305,6 @@ def _after_load(_file: object, _unused: object = None) -> None:
         depsgraph = bpy.context.evaluated_depsgraph_get()
         step = partial(solve_still, depsgraph=depsgraph)
         in_dependency_order(scene, depsgraph, step, Presence(depsgraph.view_layer))
-
-
-@persistent
-def _before_playing(_scene: object, _unused: object = None) -> None:
-    """Miss no frame of a playback or render that begins."""
-    hooks.put_back()
 
 
 def _missed() -> None:
@@ -362,8 +338,9 @@ def settings_changed(ob: Object) -> None:
     renames.remember(ob)
     if object_of(ob).live:
         compat.tag(ob)
-    elif ob.is_editable:
-        _release_unused(ob)
+    elif ob.is_editable and (stored := fk_store.stored_bones(ob)):  # bones that no chain poses any more are released
+        used = {bone.name for tip in chain.tips(ob) if chain_of(tip).enabled for bone in chain.posed_bones(tip)}
+        _give_back(ob, [bone for bone in stored if ob.pose.bones[bone].name not in used])
 
 
 def _live_switched(ob: Object) -> None:
@@ -379,16 +356,6 @@ def _live_switched(ob: Object) -> None:
         _give_back(ob, fk_store.stored_bones(ob))
     if not object_of(ob).live:
         reports.clear(ob)
-
-
-def _release_unused(ob: Object) -> None:
-    """Restore the FK pose of bones that no chain poses any more, as far as they still hold the solution."""
-    stored = fk_store.stored_bones(ob)
-    if not stored:
-        return
-    index = {bone.name: i for i, bone in enumerate(ob.pose.bones)}
-    used = {index[b.name] for tip in chain.tips(ob) if chain_of(tip).enabled for b in chain.posed_bones(tip)}
-    _give_back(ob, set(stored) - used)
 
 
 def _give_back(ob: Object, stored: Collection[int]) -> None:
@@ -411,8 +378,8 @@ HANDLERS = (
     ("redo_post", _after_undo),
     ("load_post", stamps.after_load),
     ("load_post", _after_load),
-    ("animation_playback_pre", _before_playing),
-    ("render_init", _before_playing),
+    ("animation_playback_pre", hooks.put_back),  # misses no frame
+    ("render_init", hooks.put_back),
 )
 LISTENERS = (
     (chain_settings.on_chain_changed, settings_changed),

@@ -26,7 +26,7 @@ from ..rig.write.waves import Last, Posed, pose
 from ..solve.problem import Bools
 from . import reports
 from .live_bones import LiveBones
-from .memory import BLOCK, CLOSED, Known, Memory
+from .memory import BLOCK, CLOSED, SURPRISES, Known, Memory
 
 PLANS = 32
 """Maximum number of plans that a view keeps for settings that change from frame to frame."""
@@ -175,8 +175,8 @@ class Rig:
     # ---- edits
 
     def absorb_edits(self, ob: Object, evaluated: Sequence[Depsgraph] = ()) -> None:
-        """Make manual edits since the last write part of the FK pose; see `LiveBones.absorb_edits`."""
-        if self.bones.are_as_written(ob):
+        """Make others' edits since the last write part of the FK pose; see `LiveBones.absorb_edits`."""
+        if np.array_equal(channels.read(ob, self.plan.live, self.plan.skeleton.names), self.bones.written):
             return
         if self.state is State.UNKNOWN:
             self.bones.fk = None  # the known FK pose is that of another frame
@@ -206,7 +206,7 @@ class Rig:
             self.bones.take_animation(ob)
             shown = channels.read(ob.evaluated_get(depsgraph), self.plan.live)
             self.bones.fk, self.at = self.bones.fk_beneath(shown, is_same_frame=False), now
-            self.bones.forget_edits()
+            self.bones.before_edit.clear()
 
     def read(self, ob: Object, depsgraph: Depsgraph) -> tuple[Numbers, Row]:
         """Read a frame that Blender has just evaluated; also one that it evaluated again after a solution was written.
@@ -223,8 +223,8 @@ class Rig:
         fk = self.bones.fk_beneath(shown, is_same_frame=is_same, foretold=self.foretold)
         self.foretold, self.is_read = None, True
         self._put_fk(numbers, fk)
-        if self.at != now:
-            self.bones.forget_edits()
+        if self.at != now:  # no edit can be cancelled any more
+            self.bones.before_edit.clear()
         self.bones.fk, self.at = fk, now
         return numbers, shown
 
@@ -237,7 +237,11 @@ class Rig:
             self.bones.fk = self._recovered_fk(ob, depsgraph)
         self.at, self.is_read = now, True
         numbers, shown = self._shown(ob, depsgraph)
-        self.bones.take_driven(shown)
+        # Driven channels have new values, unless the copy is older than edits.
+        if not self.bones.are_edited:
+            is_new = self.bones.animated & (shown != self.bones.written)
+            self.bones.fk = np.where(is_new, shown, self.bones.fk)
+        self.bones.are_edited = False
         self._put_fk(numbers, self.bones.fk)
         return numbers, self.bones.written
 
@@ -407,8 +411,8 @@ class Rig:
     @property
     def _can_foretell(self) -> bool:
         """Whether F-curves may determine frames, as far as is known."""
-        plan = self.plan
-        return self._is_played_alike and not (self.view.memory.is_surprised or plan.watch or plan.numbers.is_opaque)
+        plan, surprises = self.plan, self.view.memory.surprises
+        return self._is_played_alike and not (surprises >= SURPRISES or plan.watch or plan.numbers.is_opaque)
 
     @property
     def is_early(self) -> bool:
@@ -436,8 +440,9 @@ class Rig:
         try:
             numbers = fcurves.numbers_at(self.plan.numbers, self.bones.stored, frames, self._fields)
         except fcurves.NotDetermined:
-            numbers = None
-        self.view.memory.expect(frames, numbers)
+            self.view.memory.surprises = SURPRISES
+        else:
+            self.view.memory.expect(frames, numbers)
 
     def report(self, ob: Object) -> None:
         """Have the solution reported to whoever asks, until the next one."""

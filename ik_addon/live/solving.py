@@ -39,16 +39,11 @@ def solve_now(ob: Object, depsgraph: Depsgraph, only: Collection[str] | None = N
         depsgraph: evaluated at the current frame.
         only: tip bones of the chains to solve; None: all enabled ones.
     """
-    obstacle = why_closed(ob)
-    if obstacle:
+    if obstacle := why_closed(ob):
         reports.fail(ob, [tip.name for tip in chain.tips(ob)], obstacle)
         return _reports(ob, [tip.name for tip in chain.tips(ob) if only is None or tip.name in only])
     live = object_of(ob).live
-    if live:
-        rig = rig_of(ob, depsgraph)
-    else:
-        layer = Layer.of(depsgraph.view_layer)
-        rig = Rig(ob, Plan.of(ob, depsgraph, only), layer)
+    rig = rig_of(ob, depsgraph) if live else Rig(ob, Plan.of(ob, depsgraph, only), Layer.of(depsgraph.view_layer))
     rig.absorb_edits(ob)
     solve_still(ob, rig, depsgraph)
     with paused(ob):
@@ -181,8 +176,7 @@ def guarded_rig(step: Callable[..., object], ob: Object, *arguments: object) -> 
 
 
 def _may_be_posed(ob: Object, own: LiveArmature) -> bool:
-    obstacle = why_closed(ob)
-    if obstacle:
+    if obstacle := why_closed(ob):
         if own.state is not State.READ_ONLY:
             registry.armatures[ob.session_uid] = LiveArmature(own.reference, state=State.READ_ONLY)
             reports.fail(ob, [tip.name for tip in chain.tips(ob)], obstacle)

@@ -112,12 +112,12 @@ class LoneWave:
     def of(cls, plan: Plan, wave: Wave) -> LoneWave | None:
         """Lay out the chains of a wave; return None if they are left to arrays."""
         shape, skeleton = wave.shape, plan.skeleton
-        if not _suits(shape) or "AXIS_ANGLE" in set(wave.modes.ravel().tolist()):
+        is_usual = shape.is_chain and shape.plain and shape.out_of_reach is not OutOfReach.PUSH_ROOT
+        if not is_usual or shape.is_end or shape.planar or "AXIS_ANGLE" in wave.modes:
             return None
         lone = []
-        for bones, modes, index in zip(
-            wave.bones.tolist(), wave.modes.tolist(), wave.chains[:, 0].tolist(), strict=True
-        ):
+        parts = wave.bones.tolist(), wave.modes.tolist(), wave.chains[:, 0].tolist()
+        for bones, modes, index in zip(*parts, strict=True):
             skew = skeleton.skews[bones[0]]
             lone.append(
                 Lone(
@@ -324,12 +324,6 @@ class LoneInFK:
         found = np.zeros((len(poses), 4, 4))
         found[:, :3], found[:, 3, 3] = np.array(poses).swapaxes(1, 2), 1.0
         return found
-
-
-def _suits(shape: Shape) -> bool:
-    """Whether groups of a shape are chains of the usual kind."""
-    is_usual = shape.is_chain and shape.plain and not (shape.is_end or shape.planar)
-    return is_usual and shape.out_of_reach is not OutOfReach.PUSH_ROOT
 
 
 def _settings(shape: Shape) -> Problem:

@@ -281,7 +281,7 @@ class Limbs:
         """
         scale = solution.stretch
         if self.wave.shape.out_of_reach is OutOfReach.STRETCH:
-            above = self._of_parents(np.ones_like(scale[:, 0]), scale)
+            above = np.append(np.ones_like(scale[:, :1]), scale, axis=1)[:, np.array(self.wave.shape.parents) + 1]
             scale = scale / np.where(self.plan.skeleton.inherits_scale[self.wave.bones][self.group], above, 1.0)
         placed = self._place_rigid if self.rigid().all() else self._place_bone_by_bone
         rotations, basis, poses = placed(frames, solution, scale)
@@ -377,10 +377,6 @@ class Limbs:
                     basis[members, 0, :3, 3] = local[:, :3, 3]
                 poses[members, i] = self.plan.skeleton.to_pose(self.ob, bone, basis[members, i], parent)
         return rotations, basis, poses
-
-    def _of_parents(self, root: Floats, values: Floats) -> Floats:
-        """Return the values (B, n, ...) of the bones' parents; `root` (B, ...) is the value of the root's parent."""
-        return np.concatenate([root[:, None], values], axis=1)[:, np.array(self.wave.shape.parents) + 1]
 
     def _by_group(self) -> list[tuple[Ints, list[int]]]:
         """Return the members and bones of each group."""
