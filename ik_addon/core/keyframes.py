@@ -190,11 +190,8 @@ def _write(ob: Object, owner: compat.CurveOwner, channels: Sequence[Channel], ke
     points = keys["co"].copy()
     flat = points.ravel()
     smooth = keys["interpolation"][0, 0] != enum_value("interpolation", "LINEAR")
-    path, of = "", ("", "")
     for channel in channels:
-        if of != (channel.bone, channel.field):
-            path, of = channel.data_path, (channel.bone, channel.field)
-        group = groups.get(channel.bone)
+        path, group = channel.data_path, groups.get(channel.bone)
         points[:, 1] = channel.values
         curve = curves.get((path, channel.index))
         if curve is not None:

@@ -19,10 +19,6 @@ on_overlay_switched: list[Callable[[], None]] = []
 """Called when the overlay is switched on or off."""
 
 
-def _live_changed(group: PropertyGroup, _context: Context) -> None:
-    tell(on_live_switched, group.id_data)
-
-
 class IKAddonGoals(PropertyGroup):
     """Target and pole of a chain as the armature object knows them, see `stamps`."""
 
@@ -51,7 +47,7 @@ class IKAddonObject(PropertyGroup):
         description="Solve on every frame and whenever a target moves; when off, the bones return to their FK pose",
         options=set(),
         override=OVERRIDABLE,
-        update=_live_changed,
+        update=lambda group, _context: tell(on_live_switched, group.id_data),
     )
 
 
@@ -216,11 +212,6 @@ def note_layout(ob: Object) -> None:
     own = object_of(ob)
     if ob.library is None and own.layout < LAYOUT:
         own.layout = LAYOUT
-
-
-def is_newer(ob: Object) -> bool:
-    """Return whether a newer version of the extension stored the settings of an armature object."""
-    return object_of(ob).layout > LAYOUT
 
 
 def overlay_of(scene: Scene) -> IKAddonScene:

@@ -147,7 +147,7 @@ def live_armatures(scene: Scene) -> list[Object]:
         registry.count = number
         registry.live.clear()
     known = registry.live.get(scene.session_uid)
-    found = [ob for reference in known or () if (ob := reference.find()) is not None and ob.name == reference.name]
+    found = [ob for reference in known or () if (ob := reference.find()) is not None]
     if known is not None and len(found) == len(known):
         return found
     every = {ob.session_uid: ob for shown in with_sets(scene) for ob in shown.objects if ob.type == "ARMATURE"}

@@ -13,7 +13,7 @@ from ...anatomy.parts import side_of
 from ...core.chain_settings import IKAddonChain
 from ...core.constraints import SCALING, Owned, driven_channels, drivers_on, fighting_constraints
 from ...core.names import chain_name
-from ...core.settings import chain_of, goal_of, is_newer, is_tip, text_of, unusable
+from ...core.settings import LAYOUT, chain_of, goal_of, is_tip, object_of, text_of, unusable
 from ...core.translation.sentences import UserError, marked, say
 from ...solve.problem import Floats
 from .followers import borrowed, goals_of
@@ -226,7 +226,7 @@ def check_seen(ob: Object, tip: PoseBone, presence: Presence) -> list[str]:
     remarks += [say(BORROWED, other=other.name) for other in dict.fromkeys(borrowed(tip).values())]
     if (other := mirrored_from(tip)) is not None:
         remarks.append(say(OF_OTHER_SIDE, other=chain_name(other)))
-    if is_newer(ob):
+    if object_of(ob).layout > LAYOUT:
         newer = "'{object}' was saved with a newer version of this extension. Update it to keep all settings"
         remarks.insert(0, say(newer, object=ob.name))
     return remarks

@@ -33,21 +33,17 @@ ATTACHED = marked("'{goal}' is attached to '{own}', part of this chain. Attach i
 
 @dataclass(slots=True)
 class Reference:
-    """A reference to one object. A name is not enough: a local and a linked object may share it."""
+    """A reference to one object, also across undo. A name is not enough: a local and a linked object may share it."""
 
-    name: str
-    library: str | None
     uid: int
     """`session_uid`, which no other object gets until Blender is closed."""
     _known: Object = field(repr=False, compare=False)
-    """The object as Blender last gave it; finding it by name takes Blender longer, the more objects there are."""
+    """The object as Blender last gave it."""
 
     @classmethod
     def of(cls, ob: Object) -> Reference:
         """Return a reference to an object, or to the original of an evaluated one."""
-        original = ob.original
-        library = original.library.filepath if original.library else None
-        return cls(original.name, library, original.session_uid, original)
+        return cls(ob.original.session_uid, ob.original)
 
     def find(self) -> Object | None:
         """Return the object, even if it was renamed; None if it was deleted."""
@@ -56,10 +52,7 @@ class Reference:
                 return self._known
         except ReferenceError:  # Blender freed it, but may have read it anew
             pass
-        objects = bpy.data.objects
-        ob = objects.get((self.name, self.library))
-        if ob is None or ob.session_uid != self.uid:
-            ob = next((other for other in objects if other.session_uid == self.uid), None)
+        ob = next((other for other in bpy.data.objects if other.session_uid == self.uid), None)
         if ob is not None:
             self._known = ob
         return ob
