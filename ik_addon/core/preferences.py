@@ -1,7 +1,5 @@
 """Settings for all files, in the preferences of the add-on, and what they act on: the tab and the shortcuts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path

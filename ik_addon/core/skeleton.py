@@ -1,7 +1,5 @@
 """Rest data of an armature and its forward kinematics, for many frames at once."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -152,7 +150,7 @@ class Skeleton:
     """(m,) whether the pose matrix is parent @ offset @ basis, without any special inheritance flags."""
 
     @classmethod
-    def of(cls, ob: Object) -> Skeleton:
+    def of(cls, ob: Object) -> "Skeleton":
         """Read the rest data of an armature object."""
         bones = [pose_bone.bone for pose_bone in ob.pose.bones]
         index = {bone.name: i for i, bone in enumerate(bones)}

@@ -4,8 +4,6 @@ A frame is read and solved once Blender has evaluated it, a moved target or bone
 pose is a pure function of the frame. `State` lists what the channels may hold; docs/live.md has the table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from functools import partial
 

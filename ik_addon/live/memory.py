@@ -3,8 +3,6 @@
 A stored solution is used only for numbers with the same bits, so results never depend on what is remembered.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Refers to objects by `Reference` and `session_uid` alone, and is forgotten on undo and loading.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

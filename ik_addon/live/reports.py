@@ -1,7 +1,5 @@
 """Reports on the last solve of each chain, in words for the panel."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 The steps, in order: `read` what determines the frame, `solved`, and `put` the solution into the channels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -149,7 +147,7 @@ class Rig:
             same = view is self.view or (self.at is not None and layer.scene == self.at[0])
             view.state = state if same else State.UNKNOWN
 
-    def planned_anew(self, ob: Object, plan: Plan, layer: Layer, depsgraph: Depsgraph) -> Rig:
+    def planned_anew(self, ob: Object, plan: Plan, layer: Layer, depsgraph: Depsgraph) -> "Rig":
         """Return the rig after its bones or settings changed, keeping what is known of bones that stay."""
         matches = self.plan.skeleton.matches(ob)
         seen = None if self.at in {None, moment_of(depsgraph)} else ob.evaluated_get(depsgraph)
@@ -160,7 +158,7 @@ class Rig:
             after.at = self.at
         return after
 
-    def copy(self) -> Rig:
+    def copy(self) -> "Rig":
         """Return a copy of the current state, to go back to when the channels are put back."""
         known = copy(self)
         known.bones = self.bones.copy()

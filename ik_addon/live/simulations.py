@@ -1,7 +1,5 @@
 """Physics that depend on a live armature: Blender simulates a frame before it is solved, unless it can be foretold."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple

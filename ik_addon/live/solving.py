@@ -1,7 +1,5 @@
 """Solve armatures in the current state: one on request, or all live ones in order of their dependencies."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress

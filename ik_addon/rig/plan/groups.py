@@ -1,7 +1,5 @@
 """Group chains that share bones into trees, and independent groups of the same shape into waves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -149,7 +147,7 @@ class Wave:
     loose: Bools
     """(G, E) whether an end bone with orientation is unconnected, so that its location moves the end effector."""
 
-    def some(self, chosen: Bools) -> Wave:
+    def some(self, chosen: Bools) -> "Wave":
         """Return the wave with only the chosen groups (G,)."""
         return Wave(self.shape, *(array[chosen] for name, array in vars(self).items() if name != "shape"))
 

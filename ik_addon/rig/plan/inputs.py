@@ -9,12 +9,10 @@ What more than that places, a constraint for instance, is opaque: its evaluated 
 read, but not foretold. An opaque bone below a live bone is described relative to its parent, so that it moves along.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from bpy.types import Object
@@ -123,7 +121,7 @@ class Inputs:
         needed: Iterable[int],
         tips: Sequence[str],
         others: Sequence[tuple[Object, str]] = (),
-    ) -> Inputs:
+    ) -> Self:
         """Collect what determines the frames.
 
         Args:

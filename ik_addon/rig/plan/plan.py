@@ -4,8 +4,6 @@ A plan holds structure. It is built once and kept until the rig or a setting cha
 it was made from has another value on another frame. The bones that chains pose are the same on all frames.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -134,7 +132,7 @@ class Plan:
         depsgraph: Depsgraph,
         only: Collection[str] | None = None,
         aside: Mapping[str, str] = MappingProxyType({}),
-    ) -> Plan:
+    ) -> "Plan":
         """Plan the enabled chains of an armature object.
 
         Args:

@@ -5,8 +5,6 @@ that plays one as it is, as most importers and Push Down make it. Otherwise `Not
 to evaluate the frames.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Solve the chains of an armature in order, for F frames at once: sampled arrays in, posed arrays out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property, partial
