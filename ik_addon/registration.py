@@ -10,7 +10,7 @@ from bpy.types import WorkSpaceTool
 
 from .chains import new_chain, profile
 from .cli import command as bake_command
-from .core import chain_settings, hooks, interruption, overrides, preferences, settings, stamps
+from .core import chain_settings, hooks, interruption, preferences, settings, stamps
 from .core.translation import catalogs
 from .live import handlers, simulations
 from .rig.plan import followers
@@ -34,7 +34,6 @@ MODULES: Final[tuple[ModuleType, ...]] = (
     new_chain,
     handlers,
     edits,
-    overrides,
     overlay,
     # Operators
     chain,

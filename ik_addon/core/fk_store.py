@@ -272,7 +272,7 @@ def forget(ob: Object, bones: Iterable[int]) -> None:
 
 
 def _clear(bone: PoseBone) -> None:
-    """Clear the data on a bone. On an override of a linked bone the data must stay, see `overrides`."""
+    """Clear the data on a bone. On an override of a linked bone the data must stay, see `settings`."""
     if not has_settings(bone):
         return
     chain = chain_of(bone)

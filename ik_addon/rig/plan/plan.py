@@ -17,10 +17,9 @@ from ...core.skeleton import Skeleton
 from ...core.translation.sentences import UserError
 from ...solve.problem import Floats, Ints
 from . import chain as chains
-from .chain_plan import ChainPlan
 from .facts import Origin, facts_of, own_facts
 from .followers import goals_of
-from .groups import Group, Node, Wave, in_waves, needs_of, shape_of, without_loops, without_shared_ends
+from .groups import ChainPlan, Group, Node, Wave, in_waves, needs_of, shape_of, without_loops, without_shared_ends
 from .inputs import Inputs
 from .order import all_needs, in_order
 from .presence import Presence, Reference

@@ -105,11 +105,6 @@ def _once(numbers: Column) -> Column:
     return numbers[:1] if len(numbers) > 1 and (numbers == numbers[:1]).all() else numbers
 
 
-def _number(name: str) -> property:
-    """Return a property of `Goals` for one of `Settings`."""
-    return property(lambda goals: goals.settings[..., Settings._fields.index(name)])
-
-
 @dataclass(frozen=True)
 class Goals:
     """The goals of C chains on F frames."""
@@ -124,13 +119,12 @@ class Goals:
     pole: Floats
     """(F, C, 3) in the armature's object space; zero if the chain has no pole."""
     settings: Floats
-    """(F, C, S) `Settings`; the properties below are (F, C)."""
+    """(F, C, S) `Settings`"""
 
-    pole_angle = _number("pole_angle")
-    softness = _number("softness")
-    push_limit = _number("push_limit")
-    tolerance = _number("tolerance")
-    influence = _number("influence")
+    @property
+    def value(self) -> Settings:
+        """The same (F, C) one by one."""
+        return Settings.of(self.settings)
 
     @property
     def turned(self) -> Floats:

@@ -30,8 +30,7 @@ from ...solve.maths.turns import Frame, applied, back_product, product, transpos
 from ...solve.maths.vectors import Vector, minus, norm, plus, times, unit
 from ...solve.problem import Aim, Floats, Solved
 from ...solve.solver import begin_on_side
-from ..plan.chain_plan import ChainPlan
-from ..plan.groups import Shape, Wave
+from ..plan.groups import ChainPlan, Shape, Wave
 from ..plan.plan import Plan
 from .limb import SINGLE_STEPS, STRAIGHT, UNIFORM, WRITTEN_TOLERANCE
 

@@ -42,7 +42,7 @@ def solve_limbs(
     if not limbs.is_exact():
         posed, solution = _refined(posed, solution, goals, hurried)
     outcomes.put(limbs, solution, goals)
-    if (goals.influence < 1.0).any():
+    if (goals.value.influence < 1.0).any():
         posed = posed.blended(limbs, _influence(limbs, goals))
     return posed
 
@@ -82,7 +82,7 @@ def _refined(limbs: Limbs, solution: Solution, goals: Goals, hurried: bool) -> t
         joints = posed.joints()
         distances = norm((joints[:, posed.wave.bones.shape[1] :] - goals.target).T).T
         refined.error[missed] = (distances if refined.error.ndim == 2 else distances[:, 0])[missed]
-        away = (distances > goals.tolerance * posed.lengths(joints)).any(axis=1)
+        away = (distances > goals.value.tolerance * posed.lengths(joints)).any(axis=1)
         refined.status[missed & away & (refined.status == Status.REACHED)] = Status.NOT_CONVERGED
     return posed, refined
 
@@ -108,7 +108,7 @@ def goals_of(limbs: Limbs, goals: Goals) -> list[Goal]:
         Goal(
             target=targets[:, e],
             pole=goals.pole[:, e] if shape.poles[e] else None,
-            pole_angle=goals.pole_angle[:, e],
+            pole_angle=goals.value.pole_angle[:, e],
             rotation=goals.turned[:, e] if shape.turns[e] else None,
             segment=None if shape.is_chain else shape.segments[e],
             weight=shape.weights[e],
@@ -149,9 +149,9 @@ def _solve_once(limbs: Limbs, goals: Goals, hurried: bool, *, smooth: Collection
     asked = {
         "goal": first,
         "others": tuple(others),
-        "softness": _allowed(goals.softness[:, 0], 1.0) if limbs.wave.shape.is_chain else 0.0,
-        "push_limit": _allowed(goals.push_limit[:, 0]),
-        "tolerance": _allowed(goals.tolerance.min(axis=1)),
+        "softness": _allowed(goals.value.softness[:, 0], 1.0) if limbs.wave.shape.is_chain else 0.0,
+        "push_limit": _allowed(goals.value.push_limit[:, 0]),
+        "tolerance": _allowed(goals.value.tolerance.min(axis=1)),
         "is_first_attempt": hurried,
     }
     problem = Problem(**{**vars(problem), **asked})
@@ -171,7 +171,7 @@ def _influence(limbs: Limbs, goals: Goals) -> Floats:
     influence = np.zeros((len(limbs.group), len(shape.parents)))
     for e, path in enumerate(paths(shape.parents, shape.segments)):
         own = list(path[:-1])
-        influence[:, own] = np.maximum(influence[:, own], goals.influence[:, e, None])
+        influence[:, own] = np.maximum(influence[:, own], goals.value.influence[:, e, None])
     return influence
 
 
@@ -208,7 +208,7 @@ def _turned_ends(limbs: Limbs, goals: Goals, outcomes: Outcomes) -> Limbs:
     )
     outcomes.at_limit[:, wave.rows] = wave.as_frames((at_limit & usable)[:, None])
     posed = limbs.solved(found[:, None], solution)
-    return posed.blended(limbs, goals.influence) if (goals.influence < 1.0).any() else posed
+    return posed.blended(limbs, goals.value.influence) if (goals.value.influence < 1.0).any() else posed
 
 
 # ---- outcomes
@@ -241,7 +241,7 @@ class Outcomes:
         with np.errstate(all="ignore"):
             error = distance / lengths
         # A tree has one status, but some of its chains may have reached their targets.
-        reached, own = error <= goals.tolerance, solution.status[:, None]
+        reached, own = error <= goals.value.tolerance, solution.status[:, None]
         status = np.where(reached & (own != Status.INVALID), np.int8(Status.REACHED), own)
         self.status[:, wave.chains] = wave.as_frames(status)
         self.error[:, wave.chains] = wave.as_frames(error)

@@ -13,8 +13,7 @@ from ...core.skeleton import flat_inverse, inverse, moved
 from ...solve.maths.products import applied, lengths_of, times
 from ...solve.maths.turns import transposed
 from ...solve.problem import Aim, Bools, Floats, Ints
-from ..plan.chain_plan import ChainPlan
-from ..plan.groups import Wave
+from ..plan.groups import ChainPlan, Wave
 from ..plan.plan import Plan
 from ..read.sample import Goals, Sample, displaced
 from .alone import Input, LoneWave, Output
