@@ -133,7 +133,7 @@ def _frame_change_post(scene: Scene, depsgraph: Depsgraph) -> None:
         rig.foretell(ob, scene.frame_current_final)
         return is_written
 
-    in_dependency_order(scene, depsgraph, step, in_step, is_still=False)
+    in_dependency_order(depsgraph, step, in_step, is_still=False)
     for ob in armatures:
         guarded_rig(_stand_by, ob, depsgraph)
 
@@ -197,13 +197,12 @@ def _depsgraph_update_post(scene: Scene, depsgraph: Depsgraph) -> None:
         return
 
     def step(ob: Object, rig: Rig) -> bool:
+        if updated.isdisjoint(rig.plan.inputs):
+            return False
         updated.add(ob.session_uid)  # for armatures whose targets are attached to this one
         return solve_still(ob, rig, depsgraph)
 
-    def is_concerned(rig: Rig) -> bool:
-        return not updated.isdisjoint(rig.plan.inputs)
-
-    in_dependency_order(scene, depsgraph, step, Presence(depsgraph.view_layer), is_concerned)
+    in_dependency_order(depsgraph, step, Presence(depsgraph.view_layer))
 
 
 def _take_edits_of_others(ob: Object, rig: Rig, depsgraph: Depsgraph, updated: set[int]) -> None:
@@ -235,8 +234,7 @@ def _take_edits(ob: Object, depsgraph: Depsgraph, updated: set[int]) -> None:
         return
     if own.rig is None and ob.session_uid in registry.undone:
         _recover(ob, depsgraph, registry.undone[ob.session_uid])
-    rig = own.rig
-    if rig is None:
+    if (rig := own.rig) is None:
         return
     if not rig.plan.skeleton.matches(ob):
         rig.is_stale = True
@@ -298,11 +296,9 @@ def _after_load(_file: object, _unused: object = None) -> None:
     for ob in bpy.data.objects:
         with hooks.apart(ob.name):
             renames.remember(ob)
-    scene = bpy.context.scene
-    if live_armatures(scene):
+    if live_armatures(bpy.context.scene):
         depsgraph = bpy.context.evaluated_depsgraph_get()
-        step = partial(solve_still, depsgraph=depsgraph)
-        in_dependency_order(scene, depsgraph, step, Presence(depsgraph.view_layer))
+        in_dependency_order(depsgraph, partial(solve_still, depsgraph=depsgraph), Presence(depsgraph.view_layer))
 
 
 def _missed() -> None:

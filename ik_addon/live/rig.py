@@ -133,14 +133,6 @@ class Rig:
         """What the channels hold."""
         return self.view.state
 
-    def turn_to(self, layer: Layer, plan: Plan) -> None:
-        """Go on in a view layer with a plan for it, which has the same live bones."""
-        if layer not in self.views:
-            self.views[layer] = View(plan, self.view.state)
-        if plan.modes != self.plan.modes:
-            self.bones.fk = None  # in other rotation modes the same channels are another pose
-        self.view = self.views[layer]
-
     def enter(self, state: State) -> None:
         """Set what the channels hold now, in all view layers. Those of other scenes are on other frames."""
         for layer, view in self.views.items():
@@ -165,10 +157,6 @@ class Rig:
         known.views = {layer: copy(view) for layer, view in self.views.items()}
         known.view = next(known.views[layer] for layer, view in self.views.items() if view is self.view)
         return known
-
-    def asks(self, live: set[int]) -> bool:
-        """Whether Blender has to pose live bones before the numbers can be read; `live`: armatures by `session_uid`."""
-        return self.plan.asks or not self.plan.asked.isdisjoint(live)
 
     # ---- edits
 

@@ -69,16 +69,9 @@ class ChainPlan:
     """How much each bone folds, in the rest axes of the bone above; empty for an even bend. See `Problem.folds`."""
 
     @classmethod
-    def of(
-        cls,
-        ob: Object,
-        tip: PoseBone,
-        path: tuple[int, ...],
-        end: int | None,
-        presence: Presence,
-        skeleton: Skeleton,
-    ) -> Self:
+    def of(cls, tip: PoseBone, path: tuple[int, ...], end: int | None, presence: Presence, skeleton: Skeleton) -> Self:
         """Plan the chain on a tip bone; raise `UserError` if it can't be solved."""
+        ob: Object = tip.id_data
         remarks = check_seen(ob, tip, presence)
         settings, posed = chain_of(tip), presence.posed(ob).pose.bones
         bones = [posed[bone] for bone in path]

@@ -231,7 +231,7 @@ def _checked(
         try:
             if tip.name in aside:
                 raise UserError(aside[tip.name])
-            planned.append(ChainPlan.of(ob, tip, path, end, presence, skeleton))
+            planned.append(ChainPlan.of(tip, path, end, presence, skeleton))
         except UserError as error:
             faults[tip.name] = error.message
     return planned, paths, faults

@@ -30,7 +30,7 @@ from ...solve.maths.turns import Frame, applied, back_product, product, transpos
 from ...solve.maths.vectors import Vector, minus, norm, plus, times, unit
 from ...solve.problem import Aim, Floats, Solved
 from ...solve.solver import begin_on_side
-from ..plan.groups import ChainPlan, Shape, Wave
+from ..plan.groups import ChainPlan, Wave
 from ..plan.plan import Plan
 from .limb import SINGLE_STEPS, STRAIGHT, UNIFORM, WRITTEN_TOLERANCE
 
@@ -128,7 +128,12 @@ class LoneWave:
                     [transposed(rest) for rest in skeleton.joint_rests[bones].tolist()],
                 )
             )
-        settings = _settings(shape)
+        at, limits = np.tile(np.eye(3), (1, len(shape.parents), 1, 1)), None
+        if shape.limits is not None:
+            angles = np.array(shape.limits)
+            limits = Limits(at[0], at[:, 0], angles[:, :4], angles[:, 4:])
+        nowhere = np.zeros((1, len(shape.parents) + 1, 3))
+        settings = Problem(nowhere, at, Goal(nowhere[:, 0]), limits=limits, **shape.given())
         limbs = KnownLimbs.of(settings) if shape.is_bound and shape.is_limb else None
         is_searched = shape.is_bound and shape.solver is not Solver.FABRIK and len(shape.parents) > 1
         is_searched &= shape.out_of_reach is OutOfReach.EXTEND
@@ -323,16 +328,6 @@ class LoneInFK:
         found = np.zeros((len(poses), 4, 4))
         found[:, :3], found[:, 3, 3] = np.array(poses).swapaxes(1, 2), 1.0
         return found
-
-
-def _settings(shape: Shape) -> Problem:
-    """Return a problem with the settings of a shape."""
-    bones, limits = len(shape.parents), None
-    frames = np.tile(np.eye(3), (1, bones, 1, 1))
-    if shape.limits is not None:
-        angles = np.array(shape.limits)
-        limits = Limits(frames[0], frames[:, 0], angles[:, :4], angles[:, 4:])
-    return Problem(np.zeros((1, bones + 1, 3)), frames, Goal(np.zeros((1, 3))), limits=limits, **shape.given())
 
 
 def _rotation(turn: Frame, mode: str, old: Sequence[float]) -> Sequence[float]:

@@ -293,9 +293,7 @@ class Limbs:
         posed = replace(self, rows=rows, basis=basis, still=None)
         if poses is not None:
             vars(posed)["poses"] = poses
-        keep = np.asarray(solution.status == Status.INVALID)
-        if not np.isfinite(rows).all():
-            keep |= ~np.isfinite(rows).all(axis=(1, 2))
+        keep = (solution.status == Status.INVALID) | ~np.isfinite(rows).all(axis=(1, 2))
         if not (self.is_exact() or np.isfinite(posed.poses).all()):
             keep |= ~np.isfinite(posed.poses).all(axis=(1, 2, 3))
         if keep.any():
