@@ -244,7 +244,10 @@ def in_dependency_order(
     for ob in unpaused(depsgraph.scene.original):
         guarded(plan, ob)
     plans = {uid: rig.plan for uid, rig in registry.rigs() if uid in armatures and not rig.plan.is_elsewhere}
-    ordered, mutual, knotted = _ordered(plans)
+    if registry.order is None or registry.order[0] != list(plans.values()):
+        ordered, mutual = in_order(plans, {uid: plan.leaders for uid, plan in plans.items()})
+        registry.order = [*plans.values()], (ordered, mutual, in_loops(plans) if mutual else set())
+    ordered, mutual, knotted = registry.order[1]  # those that need each other, and those of them in a loop
     solved: list[int] = []
 
     def step(ob: Object, rig: Rig) -> None:
@@ -268,14 +271,6 @@ def in_dependency_order(
     for uid in mutual:
         if uid in knotted:
             guarded_rig(leave_in_fk, armatures[uid])
-
-
-def _ordered(plans: dict[int, Plan]) -> tuple[list[int], list[int], set[int]]:
-    """Return the armatures in the order in which they are solved, those that need each other, and those in a loop."""
-    if registry.order is None or registry.order[0] != list(plans.values()):
-        ordered, mutual = in_order(plans, {uid: plan.leaders for uid, plan in plans.items()})
-        registry.order = [*plans.values()], (ordered, mutual, in_loops(plans) if mutual else set())
-    return registry.order[1]
 
 
 def _ask(depsgraph: Depsgraph, armatures: Sequence[Object], live: set[int], in_step: Presence | None = None) -> None:

@@ -43,7 +43,12 @@ def solve_limbs(
         posed, solution = _refined(posed, solution, goals, hurried)
     outcomes.put(limbs, solution, goals)
     if (goals.value.influence < 1.0).any():
-        posed = posed.blended(limbs, _influence(limbs, goals))
+        # Of each bone: that of its chain, or the largest if chains share it.
+        shape, influence = limbs.wave.shape, np.zeros(limbs.rows.shape[:2])
+        for e, path in enumerate(paths(shape.parents, shape.segments)):
+            own = list(path[:-1])
+            influence[:, own] = np.maximum(influence[:, own], goals.value.influence[:, e, None])
+        posed = posed.blended(limbs, influence)
     return posed
 
 
@@ -163,16 +168,6 @@ def _solve_once(limbs: Limbs, goals: Goals, hurried: bool, *, smooth: Collection
         solution = solution.replaced(own, clips)
     solution = replace(solution, joints=limbs.skew().put_on(solution.joints))
     return solution, limbs.solved(times(solution.rotations, frames), solution)
-
-
-def _influence(limbs: Limbs, goals: Goals) -> Floats:
-    """Return the influence (B, n) on each bone: its chain's, or the largest if chains share it."""
-    shape = limbs.wave.shape
-    influence = np.zeros((len(limbs.group), len(shape.parents)))
-    for e, path in enumerate(paths(shape.parents, shape.segments)):
-        own = list(path[:-1])
-        influence[:, own] = np.maximum(influence[:, own], goals.value.influence[:, e, None])
-    return influence
 
 
 # ---- end bones

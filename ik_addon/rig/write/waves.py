@@ -89,7 +89,8 @@ def pose(
             left = current.solve_alone(last.alone[w], goals, outcomes, hurried=hurried)
             if left.any():
                 current.solve_together(last, (w, left.tobytes()), wave.some(left), goals[left], outcomes, hurried)
-    current.put_fk()
+    for bone in plan.rows.keys() - plan.solved:  # which no chain poses
+        current.poses[:, plan.rows[bone]] = current(bone)
     return Posed(current.rows, outcomes, lambda chosen: current.poses[chosen])
 
 
@@ -242,11 +243,6 @@ class _Poses:
         else:  # Blender poses these; the armature may be gone later
             self._poses[:, wave.rows] = wave.as_frames(limbs.poses)
 
-    def put_fk(self) -> None:
-        """Set the pose of the live bones that no chain poses, once all chains are solved."""
-        for bone in self._plan.rows.keys() - self._plan.solved:
-            self.poses[:, self._plan.rows[bone]] = self(bone)
-
     def displacement(self, bone: int) -> Floats:
         """Return how a bone, and what moves with it, was moved (F, 4, 4) since it was sampled, in armature space."""
         before, after = self._sampled(bone), self(bone)
@@ -264,25 +260,20 @@ class _Poses:
         """Return the pose (F, 4, 4) of a solved or sampled bone."""
         if bone in self._plan.solved:
             return self.poses[:, self._plan.rows[bone]]
-        if bone not in self._known:
-            self._known[bone] = self._follow(bone)
-        return self._known[bone]
-
-    def _follow(self, bone: int) -> Floats:
-        skeleton = self._plan.skeleton
-        seen = self._sampled(bone)
-        if not self._plan.moves(bone):
-            return seen
-        # A bone between two chains moves with its parent, which may have moved.
-        parent = int(skeleton.parents[bone])
-        if bone in self._plan.riding:
-            return times(self.displacement(parent), seen)
-        own = self._sample.basis[:, self._plan.numbers.places[bone]]
-        posed = skeleton.to_pose(self._ob, bone, own, self(parent))
-        flat = ~np.isfinite(posed).all(axis=(1, 2))
-        if flat.any():
-            posed[flat] = times(self.displacement(parent), seen)[flat]
-        return posed
+        if bone in self._known:
+            return self._known[bone]
+        found, parent = self._sampled(bone), int(self._plan.skeleton.parents[bone])
+        if self._plan.moves(bone):  # a bone between two chains moves with its parent, which may have moved
+            if bone in self._plan.riding:
+                found = times(self.displacement(parent), found)
+            else:
+                own = self._sample.basis[:, self._plan.numbers.places[bone]]
+                seen, found = found, self._plan.skeleton.to_pose(self._ob, bone, own, self(parent))
+                flat = ~np.isfinite(found).all(axis=(1, 2))
+                if flat.any():
+                    found[flat] = times(self.displacement(parent), seen)[flat]
+        self._known[bone] = found
+        return found
 
 
 def members_of(wave: Wave, goals: Goals) -> Goals:
