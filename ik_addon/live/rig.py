@@ -14,10 +14,10 @@ from bpy.types import Depsgraph, Object
 from ..core import channels, compat, fk_keys
 from ..core.channels import FIELDS, WIDTH, Row
 from ..core.hooks import others_follow_frames, others_handle_frames
+from ..rig.plan.facts import Values, values_of
 from ..rig.plan.inputs import Numbers
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer
-from ..rig.plan.watch import Values, values_of
 from ..rig.read import fcurves
 from ..rig.read.sample import Frames, Sample, numbers_now, sample_of, take_animated
 from ..rig.write.waves import Last, Posed, pose

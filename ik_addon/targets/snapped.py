@@ -29,12 +29,12 @@ from ..core.translation.sentences import UserError
 from ..live import registry
 from ..live.reports import NEAR
 from ..rig.plan.chain import bending_bones, chain_bones, end_axes, end_of, posed_bones, shares_bones, tips, turning_end
+from ..rig.plan.facts import Settings
 from ..rig.plan.inputs import Inputs, Numbers
 from ..rig.plan.limits import hinge_of
 from ..rig.plan.order import in_order
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Presence, why_absent
-from ..rig.plan.watch import Settings
 from ..rig.read import fcurves
 from ..rig.read.fcurves import NOISE
 from ..rig.read.sample import Frames, sample_of, target_rotations

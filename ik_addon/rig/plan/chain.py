@@ -271,7 +271,7 @@ def _remarks(ob: Object, chain: IKAddonChain, bones: list[PoseBone], presence: P
     remarks = [
         say(NO_RENDERS, goal=goal.name)
         for goal in (chain.target, chain.pole)
-        if goal is not None and (presence.seen(goal).hide_render or uid_of(goal) not in presence.in_renders)
+        if goal is not None and (presence.seen(goal).hide_render or uid_of(goal) not in presence.enabled("hide_render"))
     ]
     if chain.chain_length > len(bones):
         remarks.append(say(TOO_LONG, chain_length=chain.chain_length, count=len(bones)))

@@ -25,9 +25,9 @@ from ...core.data_paths import below_bone
 from ...core.settings import chain_of
 from ...core.skeleton import Skeleton, matrix_array
 from ...solve.problem import Bools, Floats, Ints
+from .facts import OBJECT_FIELDS, READ, Settings
 from .presence import Presence, Reference
 from .sources import Carrier, Part, driving, uid_of
-from .watch import OBJECT_FIELDS, READ, Settings
 
 Numbers = NDArray[np.float32]
 """(F, w) the numbers of F frames, in the order of `Inputs`; frames with the same bits are the same frame."""

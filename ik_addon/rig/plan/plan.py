@@ -17,14 +17,13 @@ from ...core.skeleton import Skeleton
 from ...core.translation.sentences import UserError
 from ...solve.problem import Floats, Ints
 from . import chain as chains
-from .facts import Origin, facts_of, own_facts
+from .facts import Origin, Values, Watched, facts_of, own_facts, values_of, watch
 from .followers import goals_of
 from .groups import ChainPlan, Group, Node, Wave, in_waves, needs_of, shape_of, without_loops, without_shared_ends
 from .inputs import Inputs
 from .order import all_needs, in_order
 from .presence import Presence, Reference
 from .sources import related, uid_of
-from .watch import Values, Watched, values_of, watch
 
 
 @dataclass(frozen=True, eq=False)

@@ -122,6 +122,7 @@ class Presence:
         """
         _scene, *sets = with_sets(view_layer.id_data)
         self._depsgraph = depsgraph
+        self._enabled: dict[str, set[int]] = {}
         self._posed: dict[int, Object] = {}
         self._active: dict[int, list[Owned]] = {}
         self._layers = [view_layer, *(behind.view_layers[0] for behind in sets)]
@@ -136,15 +137,17 @@ class Presence:
         """What moves objects and bones, as they are evaluated."""
         return Sources(self.seen)
 
-    @cached_property
-    def in_viewports(self) -> set[int]:
-        """`session_uid` of the objects in a collection that is not disabled in viewports."""
-        return self._enabled("hide_viewport")
-
-    @cached_property
-    def in_renders(self) -> set[int]:
-        """`session_uid` of the objects in a collection that is not disabled in renders."""
-        return self._enabled("hide_render")
+    def enabled(self, switch: str) -> set[int]:
+        """`session_uid` of the objects in a collection that no `hide_viewport` or `hide_render` disables."""
+        if switch not in self._enabled:
+            found = self._enabled[switch] = set()
+            waiting = [layer.layer_collection for layer in self._layers]
+            while waiting:
+                layer = waiting.pop()
+                if not layer.exclude and not getattr(layer.collection, switch):
+                    found |= uids(layer.collection.objects)
+                    waiting += layer.children
+        return self._enabled[switch]
 
     def has(self, ob: Object) -> bool:
         """Whether an object is in the view layer; a depsgraph also holds others that properties point to."""
@@ -172,7 +175,7 @@ class Presence:
     def evaluates(self, goal: Object) -> bool:
         """Whether an object is in the view layer and evaluated in viewports."""
         uid = uid_of(goal)
-        return uid in self.present and uid in self.in_viewports and not self.seen(goal).hide_viewport
+        return uid in self.present and uid in self.enabled("hide_viewport") and not self.seen(goal).hide_viewport
 
     def has_all(self, ob: Object, goals: Collection[Object]) -> tuple[bool, ...]:
         """Return whether each view layer has an armature object and evaluates all goals of its chains.
@@ -186,16 +189,6 @@ class Presence:
 
     def _has_all(self, ob: Object, goals: Collection[Object]) -> bool:
         return ob.session_uid in self.present and all(map(self.evaluates, goals))
-
-    def _enabled(self, switch: str) -> set[int]:
-        found: set[int] = set()
-        waiting = [layer.layer_collection for layer in self._layers]
-        while waiting:
-            layer = waiting.pop()
-            if not layer.exclude and not getattr(layer.collection, switch):
-                found |= uids(layer.collection.objects)
-                waiting += layer.children
-        return found
 
 
 def why_closed(ob: Object) -> str:

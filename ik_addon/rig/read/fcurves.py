@@ -20,8 +20,8 @@ from ...core.hooks import others_handle_frames
 from ...core.settings import chain_of
 from ...core.untyped import Struct, Versioned
 from ...solve.problem import Bools, Ints
+from ..plan.facts import BONE_BYSTANDERS, BYSTANDERS, OBJECT_FIELDS, Settings
 from ..plan.inputs import MATRIX, Inputs, Numbers
-from ..plan.watch import BONE_BYSTANDERS, BYSTANDERS, OBJECT_FIELDS, Settings
 
 NOISE = 1e-5
 """Matrices in single precision differ by less than this fraction of their largest number."""

@@ -21,10 +21,10 @@ from ...core.skeleton import FARTHEST, FLATTENED, affine, inverse, inverse_of_on
 from ...core.untyped import Column, Struct
 from ...solve.maths.products import determinants, times
 from ...solve.problem import Bools, Floats, Ints
+from ..plan.facts import Settings
 from ..plan.inputs import MATRIX, Bones, Inputs, Numbers, Spot
 from ..plan.plan import Plan
 from ..plan.presence import Reference
-from ..plan.watch import Settings
 
 
 class Frames:
