@@ -13,7 +13,6 @@ from bpy.app.handlers import persistent
 from bpy.types import Armature, Depsgraph, Object, Scene
 
 from ..core import chain_settings, channels, compat, fk_keys, fk_store, hooks, settings, stamps
-from ..core.hooks import others_follow_frames, others_handle_frames
 from ..core.settings import chain_of, note_layout, object_of
 from ..rig.plan import chain
 from ..rig.plan.presence import Layer, Presence, are_related_anew
@@ -66,13 +65,13 @@ def _before_frame(ob: Object, rig: Rig, scene: Scene, graphs: list[Depsgraph], i
     if is_edited:
         rig.is_stale |= not rig.plan.is_as_made_from(rig.plan.origins)
     shown = rig.bones.written
-    if is_tagged or rig.is_still or others_handle_frames():
+    if is_tagged or rig.is_still or hooks.others_handle_frames():
         rig.absorb_edits(ob, graphs)
     if rig.is_still:  # a script may have keyed the solution without an update in between
         rig.key_fk(ob, shown)
     rig.is_still = rig.is_read = False
     rig.foretold = None
-    rig.originals = own_transforms(rig.plan) if others_follow_frames() else None
+    rig.originals = own_transforms(rig.plan) if hooks.others_follow_frames() else None
     if is_tagged:
         rig.doubt(scene.frame_current_final)
     if not rig.is_stale:
@@ -125,7 +124,7 @@ def _frame_change_post(scene: Scene, depsgraph: Depsgraph) -> None:
         renames.follow(edited)
         for ob in armatures:
             guarded_rig(_look_again, ob, depsgraph, is_related and in_step is not None)
-    if others_follow_frames():
+    if hooks.others_follow_frames():
         evaluate_moved(armatures, depsgraph, in_step)
 
     def step(ob: Object, rig: Rig) -> bool:

@@ -61,7 +61,7 @@ class View:
     last: Last = field(default_factory=Last)
     """What was solved last."""
     frames: Frames | None = None
-    """The last frame, before it was solved."""
+    """The last frames, before they were solved."""
     plans: dict[Values, Plan] = field(default_factory=dict)
     """The plans, by the values of what they watch."""
 
@@ -208,7 +208,7 @@ class Rig:
         is_same = self.is_read and self.at == now and self.state is State.SOLVED
         fk = self.bones.fk_beneath(shown, is_same_frame=is_same, foretold=self.foretold)
         self.foretold, self.is_read = None, True
-        self._put_fk(numbers, fk)
+        numbers[0, self.plan.numbers.rows].reshape(-1, WIDTH)[self.plan.numbers.live] = fk
         if self.at != now:  # no edit can be cancelled any more
             self.bones.before_edit.clear()
         self.bones.fk, self.at = fk, now
@@ -228,7 +228,7 @@ class Rig:
             is_new = self.bones.animated & (shown != self.bones.written)
             self.bones.fk = np.where(is_new, shown, self.bones.fk)
         self.bones.are_edited = False
-        self._put_fk(numbers, self.bones.fk)
+        numbers[0, self.plan.numbers.rows].reshape(-1, WIDTH)[self.plan.numbers.live] = self.bones.fk
         return numbers, self.bones.written
 
     def _evaluate_released(self, ob: Object, depsgraph: Depsgraph) -> None:
@@ -259,9 +259,6 @@ class Rig:
         """The channels to read: not those of other rotation modes, which stay as they are, unless they are animated."""
         used = self.plan.numbers.fields
         return used if self.bones.animated_fields.issubset(used) else FIELDS
-
-    def _put_fk(self, numbers: Numbers, fk: Row) -> None:
-        numbers[0, self.plan.numbers.rows].reshape(-1, WIDTH)[self.plan.numbers.live] = fk
 
     def _recovered_fk(self, ob: Object, depsgraph: Depsgraph) -> Row:
         """Return the FK pose of the current frame after loading or undo, when only the stored one is known.
@@ -302,10 +299,8 @@ class Rig:
         return known
 
     def _sample(self, numbers: Numbers) -> Sample:
-        frames = Frames(self.plan.numbers, numbers, self.view.frames)
-        if len(numbers) == 1:
-            self.view.frames = frames
-        return sample_of(self.plan, frames)
+        self.view.frames = Frames(self.plan.numbers, numbers, self.view.frames)
+        return sample_of(self.plan, self.view.frames)
 
     def put(self, ob: Object, rows: Row, shown: Row, *, in_step: bool = True, seen: Object | None = None) -> bool:
         """Write channels (k, 17), a solved frame or the FK pose; return whether Blender has to evaluate them.

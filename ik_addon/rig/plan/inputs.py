@@ -18,8 +18,7 @@ import numpy as np
 from bpy.types import Object
 from numpy.typing import NDArray
 
-from ...core import channels
-from ...core.channels import WIDTH, Row
+from ...core.channels import WIDTH, Row, rotation_field
 from ...core.constraints import carrying, is_on
 from ...core.data_paths import below_bone
 from ...core.settings import chain_of
@@ -228,7 +227,7 @@ class Inputs:
     @cached_property
     def fields(self) -> tuple[str, ...]:
         """The channels that pose the bones, in their rotation modes."""
-        return ("location", *dict.fromkeys(map(channels.rotation_field, self.modes)), "scale")
+        return ("location", *dict.fromkeys(map(rotation_field, self.modes)), "scale")
 
     def originals(self) -> list[Object] | None:
         """Return the original objects; None if one is gone, or an armature's number of bones changed."""

@@ -10,8 +10,7 @@ from typing import TypeVar
 import numpy as np
 from bpy.types import Object
 
-from ...core import channels
-from ...core.channels import FIELDS, Row
+from ...core.channels import FIELDS, Row, basis_rotation, slerp, with_rotation
 from ...core.skeleton import orthonormal
 from ...solve import Limits, OutOfReach, Solution, Status
 from ...solve.maths.numbers import Nested
@@ -222,7 +221,7 @@ class Limbs:
         if scale.all():
             return orthonormal(self.skew().frames_without(self.poses[:, :, :3, :3] / scale[:, :, None, :]))
         unscaled = self.basis.copy()
-        unscaled[:, :, :3, :3] = channels.basis_rotation(self.basis, self.rows)
+        unscaled[:, :, :3, :3] = basis_rotation(self.basis, self.rows)
         frames = np.empty_like(unscaled[:, :, :3, :3])
         for members, bones in self._by_group():
             for i, bone in enumerate(bones):
@@ -257,8 +256,8 @@ class Limbs:
 
     def blended(self, fk: Limbs, influence: Floats) -> Limbs:
         """Return the limbs blended from their FK pose (0) to this one (1), by the influence (B, n) on each bone."""
-        start, end = (channels.basis_rotation(limbs.basis, limbs.rows) for limbs in (fk, self))
-        rotations = channels.slerp(start, end, influence)
+        start, end = (basis_rotation(limbs.basis, limbs.rows) for limbs in (fk, self))
+        rotations = slerp(start, end, influence)
         share = influence[:, :, None].astype(np.float32)
         rows = fk.rows.copy()
         for name in ("location", "scale"):
@@ -267,7 +266,7 @@ class Limbs:
         basis = fk.basis.copy()
         basis[:, :, :3, 3] += share * (self.basis[:, :, :3, 3] - fk.basis[:, :, :3, 3])
         basis[:, :, :3, :3] = rotations * rows[:, :, FIELDS["scale"]][:, :, None, :]
-        rows = channels.with_rotation(rows, rotations, self.wave.modes[self.group])
+        rows = with_rotation(rows, rotations, self.wave.modes[self.group])
         # Bones with no influence, or not solved, keep their FK channels exactly; with full influence, the solved ones.
         still = (influence == 0.0) | (self.rows == fk.rows).all(axis=2)
         for chosen, own in ((influence == 1.0, self), (still, fk)):
@@ -285,7 +284,7 @@ class Limbs:
             scale = scale / np.where(self.plan.skeleton.inherits_scale[self.wave.bones][self.group], above, 1.0)
         placed = self._place_rigid if self.rigid().all() else self._place_bone_by_bone
         rotations, basis, poses = placed(frames, solution, scale)
-        rows = channels.with_rotation(self.rows, rotations, self.wave.modes[self.group])
+        rows = with_rotation(self.rows, rotations, self.wave.modes[self.group])
         if self.wave.shape.out_of_reach is OutOfReach.STRETCH:
             rows[:, :, FIELDS["scale"]] *= scale[:, :, None].astype(np.float32)
         if self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
@@ -335,7 +334,7 @@ class Limbs:
         """(B, n, 3, 3) factors that turn frames relative to their parents into rotations of channels."""
         below, parents = above(self.wave.shape.parents)
         frames = self.frames()
-        kept = times_back(channels.basis_rotation(self.basis, self.rows), frames)
+        kept = times_back(basis_rotation(self.basis, self.rows), frames)
         kept[:, below] = times(kept[:, below], frames[:, parents])
         return kept
 
