@@ -105,14 +105,13 @@ def write(ob: Object, bones: Ints, rows: Row, current: Row | None = None) -> boo
     different = (read(ob, bones) if current is None else current) != rows
     if not different.any():
         return False
-    pose_bones = ob.pose.bones
     changed = [name for name, columns in FIELDS.items() if different[:, columns].any()]
     for name in changed:
         put(ob, bones, name, rows)
         if ob.override_library is not None and ob.override_library.is_system_override:
             # Blender silently ignores bulk assignments there.
             for bone, value in zip(bones.tolist(), rows[:, FIELDS[name]].tolist(), strict=True):
-                setattr(pose_bones[bone], name, value)
+                setattr(ob.pose.bones[bone], name, value)
     tag(ob, int(bones[0]), changed[-1])
     return True
 

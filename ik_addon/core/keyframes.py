@@ -116,8 +116,7 @@ def check(ob: Object, channels: Iterable[Channel], *, new_action: bool = False) 
             raise UserError("A driver sets {what}, so keys would have no effect. Remove the driver", what=what)
         curve = curves.get(place)
         group = curve.group if curve is not None else groups.get(channel.bone)
-        parts = [part for part in (curve, group) if part is not None]
-        if any(part.lock for part in parts):
+        if any(part is not None and part.lock for part in (curve, group)):
             raise UserError("The F-curve of {what} is locked. Unlock it in the Graph Editor", what=what)
         if compat.is_muted(data, curve, group):
             raise UserError(

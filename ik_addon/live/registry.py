@@ -77,8 +77,7 @@ class Registry:
 
     def objects(self) -> list[Object]:
         """Return all armature objects of which anything is known."""
-        found = (own.reference.find() for own in self.armatures.values())
-        return [ob for ob in found if ob is not None]
+        return [ob for own in self.armatures.values() if (ob := own.reference.find()) is not None]
 
     def forget_deleted(self) -> None:
         """Forget which armatures are live, and all that is known of deleted ones; relations between objects changed."""
@@ -162,8 +161,8 @@ def live_armatures(scene: Scene) -> list[Object]:
 
 def plans_beside(ob: Object) -> dict[int, Plan]:
     """Return the plans of all live armatures except this one, by `session_uid`."""
-    found = ((uid, rig.plan) for uid, rig in registry.rigs() if uid != ob.session_uid)
-    return {uid: plan for uid, plan in found if not plan.is_elsewhere}
+    uid = ob.session_uid
+    return {other: rig.plan for other, rig in registry.rigs() if other != uid and not rig.plan.is_elsewhere}
 
 
 def unpaused(scene: Scene) -> list[Object]:

@@ -62,11 +62,8 @@ def tips(ob: Object) -> list[PoseBone]:
 
 def chain_bones(tip: PoseBone) -> list[PoseBone]:
     """Return the bones of the chain on `tip`, root first; no more than there are up to the armature's root."""
-    length = chain_of(tip).chain_length
-    bones = [tip, *tip.parent_recursive]
-    if length > 0:
-        bones = bones[:length]
-    return bones[::-1]
+    length = max(chain_of(tip).chain_length, 0) or None
+    return [tip, *tip.parent_recursive][:length][::-1]
 
 
 def bending_bones(tip: PoseBone) -> list[PoseBone]:

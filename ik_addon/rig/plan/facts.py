@@ -52,11 +52,6 @@ class Origin(NamedTuple):
     facts: Facts
     """What reading it returned then."""
 
-    @classmethod
-    def of(cls, ob: Object, read: Callable[[Object], Facts]) -> Self:
-        """Read the facts of an object."""
-        return cls(Reference.of(ob), read, read(ob))
-
     def is_same(self) -> bool:
         """Whether the object still exists, with these facts."""
         ob = self.reference.find()

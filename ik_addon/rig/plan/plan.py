@@ -166,7 +166,8 @@ class Plan:
         ridden = {bone for pair in rides for bone in pair} - {-1}
         above = {other for bone in bones | ridden for other in (bone, *skeleton.ancestors(bone))}
         others = {uid_of(other): other for goal, bone in [*goals, (ob, "")] for other in related(goal, bone)}
-        read = partial(own_facts, live.tolist(), sorted(above - bones))
+        of_own = partial(own_facts, live.tolist(), sorted(above - bones))
+        read = [(uid, other, of_own if other == ob else facts_of) for uid, other in others.items()]
         watched = watch(ob, {skeleton.names[bone] for bone in above}, others.values())
         inputs = {ob.session_uid, ob.data.session_uid, *(goal.session_uid for goal, _bone in goals)}
         whole = {goal.session_uid: goal for goal, _bone in goals}.values()
@@ -192,7 +193,7 @@ class Plan:
             watch=watched,
             seen=values_of(watched, depsgraph),
             numbers=numbers,
-            origins={uid: Origin.of(other, read if other == ob else facts_of) for uid, other in others.items()},
+            origins={uid: Origin(Reference.of(other), own, own(other)) for uid, other, own in read},
             goals=tuple(map(Reference.of, whole)),
             has_all=presence.has_all(ob, whole),
         )

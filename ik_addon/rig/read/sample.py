@@ -57,11 +57,19 @@ class Frames:
         else:
             self.basis = transforms.basis(self.rows, inputs.modes, inputs.connected)
             self.poses = np.zeros((max(len(self.rows), len(given)), *self.basis.shape[1:]))
-            self._own = dict(zip(inputs.opaque, given.swapaxes(0, 1), strict=True))
-            if self._own:
+            own = dict(zip(inputs.opaque, given.swapaxes(0, 1), strict=True))
+            if own:
                 self.poses[:, inputs.opaque] = given
             with np.errstate(all="ignore"):
-                self._pose(inputs.offsets @ self.basis)
+                local = inputs.offsets @ self.basis  # the matrices that bones would have relative to their parents
+                for bone, parent in inputs.posed:
+                    above = None if parent < 0 else self.poses[:, parent]
+                    if above is not None and bone in inputs.riding:
+                        self.poses[:, bone] = above @ own[bone]
+                    elif not inputs.plain[bone]:
+                        self.poses[:, bone] = inputs.to_pose(bone, self.basis[:, bone], above)
+                    else:
+                        self.poses[:, bone] = local[:, bone] if above is None else above @ local[:, bone]
         settings = numbers[:, inputs.settings].astype(np.float64)
         self.settings = settings.reshape(len(numbers), len(inputs.tips), len(Settings._fields))
         """(F, C, S) `Settings` of the chains."""
@@ -85,19 +93,6 @@ class Frames:
     def basis_at(self, spot: Spot) -> Floats:
         """Return basis matrices (F, 4, 4) of an object or its bone, from its own channels."""
         return self._locals[spot.item] if spot.bone < 0 else self.basis[:, spot.bone]
-
-    def _pose(self, local: Floats) -> None:
-        """Pose bones from the matrices (F, n, 4, 4) that they would have relative to their parents."""
-        inputs, poses = self.inputs, self.poses
-        for bone, parent in inputs.posed:
-            above = None if parent < 0 else poses[:, parent]
-            if bone in inputs.riding:
-                assert above is not None
-                poses[:, bone] = above @ self._own[bone]
-            elif not inputs.plain[bone]:
-                poses[:, bone] = inputs.to_pose(bone, self.basis[:, bone], above)
-            else:
-                poses[:, bone] = local[:, bone] if above is None else above @ local[:, bone]
 
 
 def _once(numbers: Column) -> Column:
