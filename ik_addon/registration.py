@@ -10,7 +10,7 @@ from bpy.types import WorkSpaceTool
 
 from .chains import new_chain, profile
 from .cli import command as bake_command
-from .core import chain_settings, hooks, interruption, overrides, preferences, settings, stamps
+from .core import chain_settings, hooks, interruption, preferences, settings, stamps
 from .core.translation import catalogs
 from .live import handlers, simulations
 from .rig.plan import followers
@@ -23,7 +23,7 @@ from .ui.panels import chain as chain_panel
 
 MODULES: Final[tuple[ModuleType, ...]] = (
     *(preferences, chain_settings, settings, stamps, profile, followers, simulations, new_chain, handlers, edits),
-    *(overrides, overlay),
+    overlay,
     *(chain, solve, bake, controls, character, feet, limits, drag, body, fixes),  # operators
     *(panel, main, chain_panel, folded, bake_report, menus, toolbar),  # the interface
     *(bake_command, interruption),

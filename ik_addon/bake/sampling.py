@@ -147,7 +147,7 @@ class Frames:
             plan = self._view.find(depsgraph)
             if plan is not None:
                 shown = self._sample(plan, numbers_now(plan.numbers, depsgraph))
-                is_missed = solved.note_shown(index, plan, misses(seen, plan, shown)[0], shown.goals.influence[0])
+                is_missed = solved.note_shown(index, plan, misses(seen, plan, shown)[0], shown.goals.value.influence[0])
                 if is_missed and len(waiting) == len(kept):
                     waiting += [other for other in everything if other not in kept]
             progress = max(progress, done / len(waiting))
@@ -215,7 +215,7 @@ class Frames:
                 view.take(plan)
                 check_order(self.ob, plan, solved.baked, registry.plans_beside(self.ob))
             waiting.append(self._read(depsgraph, view.plan))
-            if view.plan.watch.has_rest:  # what bones inherit is known on this frame alone
+            if any(own.is_data for own in view.plan.watch):  # what bones inherit is known on this frame alone
                 put(self.ob.evaluated_get(depsgraph), i + 1)
             elif len(waiting) == size or i + 1 == count:
                 put(self.ob, i + 1)
@@ -253,7 +253,7 @@ class Frames:
             solved.note_live(posed, self.numbers)
             posed = pose(ob, plan, fk, smooth=self.smooth)
         solved.put(start, fk.channels, posed, plan)
-        solved.note_blended(start, plan, fk.goals.influence)
+        solved.note_blended(start, plan, fk.goals.value.influence)
 
 
 def at_frame(view_layer: ViewLayer, frame: float) -> Depsgraph:

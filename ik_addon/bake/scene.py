@@ -17,11 +17,11 @@ from ..core.translation.sentences import UserError, say
 from ..core.untyped import Struct
 from ..live import registry
 from ..rig.plan import chain
+from ..rig.plan.facts import animated_paths
 from ..rig.plan.groups import LOOP_OF_ARMATURES
 from ..rig.plan.order import all_needs
 from ..rig.plan.plan import Plan, between, in_loops
 from ..rig.plan.presence import Presence, Reference
-from ..rig.plan.watch import animated_paths
 
 FIRST, LAST = -1_048_574, 1_048_574
 """Blender's range of frames."""

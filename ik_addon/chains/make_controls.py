@@ -23,10 +23,10 @@ from ..core.skeleton import inverse_of_one, matrix_array, size_of
 from ..core.translation.sentences import UserError
 from ..core.untyped import Value, has_mark, own_object, set_mark, users_of
 from ..rig.plan.chain import chain_bones, tips
+from ..rig.plan.facts import animated_paths
 from ..rig.plan.followers import followers, goals_of, mark, owner_of
 from ..rig.plan.presence import Presence, all_layers, is_in
-from ..rig.plan.watch import animated_paths
-from ..rig.read.orientation import orientation
+from ..rig.read.sample import orientation
 from ..solve.problem import Floats
 
 

@@ -30,7 +30,7 @@ from ..rig.plan.followers import borrowed, followers, mark
 from ..rig.plan.limits import hinge_of, knee_hinge
 from ..rig.plan.presence import is_in, why_unplaced
 from ..rig.read import fcurves
-from ..rig.read.orientation import axes_between, target_rotation
+from ..rig.read.sample import axes_between, target_rotation
 from ..solve import pole_angle
 from ..solve.limb.two_bones import Hinge, unfollowed_by
 from ..solve.maths.rotations import unit

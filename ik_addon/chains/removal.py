@@ -9,8 +9,8 @@ from ..core import channels, fk_store
 from ..core.settings import chain_of, object_of, reset
 from ..live import registry, reports
 from ..rig.plan.chain import posed_bones, tips
+from ..rig.plan.facts import is_animated
 from ..rig.plan.followers import goals_of
-from ..rig.plan.watch import is_animated
 from ..rig.read import fcurves
 from . import make_controls
 

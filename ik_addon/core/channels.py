@@ -105,14 +105,13 @@ def write(ob: Object, bones: Ints, rows: Row, current: Row | None = None) -> boo
     different = (read(ob, bones) if current is None else current) != rows
     if not different.any():
         return False
-    pose_bones = ob.pose.bones
     changed = [name for name, columns in FIELDS.items() if different[:, columns].any()]
     for name in changed:
         put(ob, bones, name, rows)
         if ob.override_library is not None and ob.override_library.is_system_override:
             # Blender silently ignores bulk assignments there.
             for bone, value in zip(bones.tolist(), rows[:, FIELDS[name]].tolist(), strict=True):
-                setattr(pose_bones[bone], name, value)
+                setattr(ob.pose.bones[bone], name, value)
     tag(ob, int(bones[0]), changed[-1])
     return True
 
@@ -188,16 +187,15 @@ def _channel_of(rotations: Floats, old: Row, mode: str) -> Floats | Row:
     if mode not in {"QUATERNION", "AXIS_ANGLE"}:
         pairs = zip(rotations.reshape(-1, 3, 3).tolist(), old.reshape(-1, 3).tolist(), strict=True)
         return np.array([Matrix(m).to_euler(mode, Euler(o, mode))[:] for m, o in pairs]).reshape(old.shape)
-    if mode == "QUATERNION":
-        q = quaternions(rotations.T.swapaxes(0, 1)).T
-        near = (q * old).sum(axis=-1, keepdims=True)
-        away = near < 0.0
-        if not near.all():  # if both signs are equally near, the first number decides, as in `quaternions_of`
-            away |= (near == 0.0) & (q[..., :1] < 0.0)
-        return np.where(away, -q, q) if away.any() else q
-    q = quaternions_of(rotations)
-    both = zip(q.reshape(-1, 4), old.reshape(-1, 4), strict=True)
-    return np.array([_axis_angle(*pair) for pair in both]).reshape(old.shape)
+    q = quaternions(rotations.T.swapaxes(0, 1)).T
+    if mode == "AXIS_ANGLE":
+        both = zip(np.where(q[..., :1] < 0.0, -q, q).reshape(-1, 4), old.reshape(-1, 4), strict=True)
+        return np.array([_axis_angle(*pair) for pair in both]).reshape(old.shape)
+    near = (q * old).sum(axis=-1, keepdims=True)
+    away = near < 0.0
+    if not near.all():  # if both signs are equally near, the first number decides
+        away |= (near == 0.0) & (q[..., :1] < 0.0)
+    return np.where(away, -q, q) if away.any() else q
 
 
 def _axis_angle(quaternion: Floats, old: Row) -> list[float]:
@@ -206,13 +204,6 @@ def _axis_angle(quaternion: Floats, old: Row) -> list[float]:
         axis, angle = -axis, -angle
     turn = 2.0 * math.pi
     return [angle + turn * round((float(old[0]) - angle) / turn), *axis[:]]
-
-
-def quaternions_of(rotations: Floats) -> Floats:
-    """Unit quaternions (..., 4), w first and not negative, of rotation matrices (..., 3, 3)."""
-    q = quaternions(rotations.T.swapaxes(0, 1))
-    away = q[0] < 0.0
-    return np.where(away, -q, q).T if away.any() else q.T
 
 
 def slerp(start: Floats, end: Floats, share: Floats) -> Floats:

@@ -2,30 +2,19 @@
 
 from collections.abc import Collection, Iterable, Iterator
 
-from bpy.types import (
-    ChildOfConstraint,
-    Constraint,
-    CopyScaleConstraint,
-    FCurve,
-    KinematicConstraint,
-    LimitScaleConstraint,
-    MaintainVolumeConstraint,
-    Object,
-    PoseBone,
-    SplineIKConstraint,
-)
+from bpy.types import ChildOfConstraint, Constraint, FCurve, Object, PoseBone
 
 from . import compat
 from .channels import rotation_field
 from .untyped import Struct
 
-CHAIN_CONSTRAINTS = (KinematicConstraint, SplineIKConstraint)
+CHAIN_CONSTRAINTS = {"IK", "SPLINE_IK"}
 """Constraints on one bone that move its parents as well."""
 
 CARRIED = tuple(f"use_{part}_{axis}" for part in ("location", "rotation", "scale") for axis in "xyz")
 """What a Child Of constraint may leave out of the transform that it passes on."""
 
-SCALING = (CopyScaleConstraint, LimitScaleConstraint, MaintainVolumeConstraint)
+SCALING = {"COPY_SCALE", "LIMIT_SCALE", "MAINTAIN_VOLUME"}
 """Constraints that change neither position nor orientation of a bone."""
 
 
@@ -96,7 +85,7 @@ def steered_bones(ob: Object) -> dict[str, list[str]]:
         for name in (owner.name, *moved_by(owner, constraint)):
             found.setdefault(name, [])
         subtarget = getattr(constraint, "subtarget", "")
-        is_followed = not isinstance(constraint, CHAIN_CONSTRAINTS) and subtarget in ob.pose.bones
+        is_followed = constraint.type not in CHAIN_CONSTRAINTS and subtarget in ob.pose.bones
         if is_followed and getattr(constraint, "target", None) == ob:
             found[owner.name].append(subtarget)
     for name, _channel in driven_channels(ob, list(ob.pose.bones)):
@@ -104,11 +93,11 @@ def steered_bones(ob: Object) -> dict[str, list[str]]:
     return found
 
 
-def moved_by(owner: PoseBone, constraint: Constraint) -> list[str]:
+def moved_by(owner: PoseBone, constraint: Struct) -> list[str]:
     """Return the names of the bones that a chain constraint (IK, Spline IK) on `owner` moves."""
-    if not isinstance(constraint, CHAIN_CONSTRAINTS):
+    if constraint.type not in CHAIN_CONSTRAINTS:
         return []
     moved = [owner, *owner.parent_recursive]
-    if isinstance(constraint, KinematicConstraint) and not constraint.use_tail:
+    if constraint.type == "IK" and not constraint.use_tail:
         moved = moved[1:]
     return [bone.name for bone in (moved[: constraint.chain_count] if constraint.chain_count else moved)]

@@ -1,13 +1,13 @@
 """The contacts of a chain as constant keys in the action of the armature, one wherever a contact begins or ends."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import ExitStack
 
 import numpy as np
 from bpy.types import FCurve, PoseBone
 
 from ..solve.maths.runs import runs
-from ..solve.problem import Bools, Floats, Ints
+from ..solve.problem import Bools, Floats
 from . import compat
 from .chain_settings import CONTACTS
 from .key_curve import SAME_FRAME, read_keys
@@ -46,16 +46,12 @@ def write(tip: PoseBone, contacts: Bools, times: Floats, undo: ExitStack) -> int
     Returns:
         The number of keys written. `undo` takes them back.
     """
-    values = np.array(list(FLAGS.values())).dot(contacts)
+    values = np.array(list(FLAGS.values()), dtype=np.float64).dot(contacts)
     kept = np.append(True, np.diff(values) != 0)
     kept[-1] = True
-    undo.callback(_key(tip, values[kept], times[kept]))
+    # Constant until the next one, as Blender keys on/off values.
+    undo.callback(write_channels(tip.id_data, [channel(tip, values[kept])], times[kept], holds=True))
     return int(kept.sum())
-
-
-def _key(tip: PoseBone, values: Ints, times: Floats) -> Callable[[], None]:
-    """Key values at ascending times, constant until the next one, as Blender keys on/off values; return the undo."""
-    return write_channels(tip.id_data, [channel(tip, values.astype(np.float64))], times, holds=True)
 
 
 def mark(tip: PoseBone, names: Collection[str], span: tuple[float, float], frame: float, *, on: bool) -> None:
@@ -83,10 +79,10 @@ def mark(tip: PoseBone, names: Collection[str], span: tuple[float, float], frame
     during = (times > start - SAME_FRAME) & (times < end - SAME_FRAME)
     for flag, name in enumerate(FLAGS):
         contacts[flag, during] = on if name in names else contacts[flag, during]
-    values = np.array(list(FLAGS.values())).dot(contacts)
+    values = np.array(list(FLAGS.values()), dtype=np.float64).dot(contacts)
     kept = np.append(True, np.diff(values) != 0) | (times < start - 1.5 * frame) | (times > end + SAME_FRAME)
     kept[-1] = True
-    _key(tip, values[kept], times[kept])
+    write_channels(tip.id_data, [channel(tip, values[kept])], times[kept], holds=True)
 
 
 def whole(tip: PoseBone, time: float) -> tuple[float, float] | None:

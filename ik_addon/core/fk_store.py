@@ -103,10 +103,8 @@ def _note_rest(ob: Object, bones: set[int]) -> set[int]:
     """Note that the FK pose of these bones is the rest pose; return those that no chain runs through."""
     left = set(bones)
     known = _resting(ob) if left else {}
-    for tip, bone in enumerate(ob.pose.bones):
-        if not left:
-            break
-        if is_tip(bone):
+    for tip, bone in enumerate(ob.pose.bones) if left else ():
+        if left and is_tip(bone):
             path = {ob.pose.bones.find(other.name) for other in (bone, *bone.parent_recursive)}
             if path & left:
                 _note(ob, tip, known.get(tip, set()) | (path & left))
@@ -274,7 +272,7 @@ def forget(ob: Object, bones: Iterable[int]) -> None:
 
 
 def _clear(bone: PoseBone) -> None:
-    """Clear the data on a bone. On an override of a linked bone the data must stay, see `overrides`."""
+    """Clear the data on a bone. On an override of a linked bone the data must stay, see `settings`."""
     if not has_settings(bone):
         return
     chain = chain_of(bone)

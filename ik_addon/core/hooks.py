@@ -5,13 +5,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import bpy
+from bpy.app.handlers import persistent
 
 log = logging.getLogger(__name__)
 
 Handler = Callable[..., None]
 _ours: list[tuple[str, Handler]] = []
-_seen: list[tuple[int, Handler | None]] = []
-"""The length and the last entry of each list with ours when none of ours was missing."""
 on_put_back: list[Callable[[], None]] = []
 """Called when handlers were missing and have been added again: they did not hear of everything."""
 
@@ -56,17 +55,12 @@ def keep_last(name: str) -> None:
                 entries.append(handler)
 
 
-def put_back() -> None:
+@persistent
+def put_back(_scene: object = None, _unused: object = None) -> None:
     """Add missing handlers again. Called by whatever may still be called: other handlers, and each redraw."""
-    global _seen
-    lists: list[list[Handler]] = [getattr(bpy.app.handlers, name) for name in dict(_ours)]
-    seen = [(len(entries), entries[-1] if entries else None) for entries in lists]
-    if seen == _seen:
-        return  # whoever clears a list leaves another length, or another last entry
     lost = [(name, handler) for name, handler in _ours if handler not in getattr(bpy.app.handlers, name)]
     for name, handler in lost:
         getattr(bpy.app.handlers, name).append(handler)
-    _seen = [(len(entries), entries[-1]) for entries in lists]
     for listener in on_put_back if lost else ():
         listener()
 

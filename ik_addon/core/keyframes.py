@@ -65,7 +65,11 @@ def writing(
     everything is already restored.
     """
     check(ob, channels, new_action=new_action)
-    keys = _keys_at(frames, holds=holds)
+    if not (np.diff(frames) > SAME_FRAME).all():
+        raise ValueError("The frames to key must ascend")
+    every_frame = len(frames) > 1 and np.diff(frames).max() <= 1.0
+    interpolation = "CONSTANT" if holds else "LINEAR" if every_frame else "BEZIER"
+    keys = new_keys(np.stack([frames, np.zeros(len(frames))], axis=1), interpolation)
     some = max(1, AT_ONCE // len(frames))
     with ExitStack() as undo:
         if new_action:
@@ -112,8 +116,7 @@ def check(ob: Object, channels: Iterable[Channel], *, new_action: bool = False) 
             raise UserError("A driver sets {what}, so keys would have no effect. Remove the driver", what=what)
         curve = curves.get(place)
         group = curve.group if curve is not None else groups.get(channel.bone)
-        parts = [part for part in (curve, group) if part is not None]
-        if any(part.lock for part in parts):
+        if any(part is not None and part.lock for part in (curve, group)):
             raise UserError("The F-curve of {what} is locked. Unlock it in the Graph Editor", what=what)
         if compat.is_muted(data, curve, group):
             raise UserError(
@@ -162,27 +165,13 @@ def _check_action(ob: Object, data: AnimData, new_action: bool) -> None:
         raise UserError(shared, action=data.action.name, other=others[0].name)
 
 
-def _keys_at(frames: Floats, *, holds: bool) -> Keys:
-    """Keys at frames (F,) with the value 0."""
-    if not (np.diff(frames) > SAME_FRAME).all():
-        raise ValueError("The frames to key must ascend")
-    every_frame = len(frames) > 1 and np.diff(frames).max() <= 1.0
-    interpolation = "CONSTANT" if holds else "LINEAR" if every_frame else "BEZIER"
-    return new_keys(np.stack([frames, np.zeros(len(frames))], axis=1), interpolation)
-
-
-def _check_values(ob: Object, keys: Keys, channels: Sequence[Channel]) -> None:
-    """Raise `UserError` if a value is not a finite number."""
+def _write(ob: Object, owner: compat.CurveOwner, channels: Sequence[Channel], keys: Keys, undo: ExitStack) -> None:
+    """Key some channels; `undo` gets the callbacks that restore them."""
     finite = np.isfinite(np.array([channel.values for channel in channels], dtype=np.float32))
     if not finite.all():
         c, t = np.argwhere(~finite)[0].tolist()
         wrong = "{what} is not a finite number on frame {frame}. Check for a faulty F-curve or driver"
         raise UserError(wrong, what=channels[c].name_in(ob), frame=f"{keys['co'][t, 0]:g}")
-
-
-def _write(ob: Object, owner: compat.CurveOwner, channels: Sequence[Channel], keys: Keys, undo: ExitStack) -> None:
-    """Key some channels; `undo` gets the callbacks that restore them."""
-    _check_values(ob, keys, channels)
     curves, groups = curves_of(ob), {group.name: group for group in owner.groups}
     patterns: dict[int, FCurve] = {}
     made: list[tuple[Channel, bool]] = []
@@ -190,11 +179,8 @@ def _write(ob: Object, owner: compat.CurveOwner, channels: Sequence[Channel], ke
     points = keys["co"].copy()
     flat = points.ravel()
     smooth = keys["interpolation"][0, 0] != enum_value("interpolation", "LINEAR")
-    path, of = "", ("", "")
     for channel in channels:
-        if of != (channel.bone, channel.field):
-            path, of = channel.data_path, (channel.bone, channel.field)
-        group = groups.get(channel.bone)
+        path, group = channel.data_path, groups.get(channel.bone)
         points[:, 1] = channel.values
         curve = curves.get((path, channel.index))
         if curve is not None:

@@ -1,7 +1,5 @@
 """Settings for all files, in the preferences of the add-on, and what they act on: the tab and the shortcuts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -41,10 +39,6 @@ _panels: list[type[Panel]] = []
 """The panels of the tab, parents before their sub-panels."""
 
 
-def _tab_renamed(_preferences: AddonPreferences, _context: Context) -> None:
-    rename()
-
-
 def _color(name: str, description: str, default: tuple[float, float, float]) -> Declared:
     return FloatVectorProperty(
         name=name, description=description, default=default, min=0.0, max=1.0, subtype="COLOR_GAMMA"
@@ -69,7 +63,7 @@ class IKAddonPreferences(AddonPreferences):
         description="The sidebar tab that holds the panels; use the name of an existing tab to share it",
         default=TAB,
         maxlen=40,
-        update=_tab_renamed,
+        update=lambda _preferences, _context: rename(),
     )
 
     with_pole: _flag("Pole", "Make poles for limbs, unless an operator overrides this")
@@ -124,7 +118,13 @@ class IKAddonPreferences(AddonPreferences):
         for name in SIZES:
             column.prop(self, name)
 
-        draw_shortcuts(_titled(layout, text="Shortcuts"), context)
+        column, configuration = _titled(layout, text="Shortcuts"), context.window_manager.keyconfigs.user
+        for keymap, item in of_user(context):  # as Blender's own preferences do
+            column.context_pointer_set("keymap", keymap)
+            rna_keymap_ui.draw_kmi([], configuration, keymap, item, column, 0)
+        if not is_complete(context):
+            column.context_pointer_set("keymap", configuration.keymaps[KEYMAP])
+            column.operator("preferences.keymap_restore", text="Restore Keymap Pose")
 
 
 def preferences() -> Struct:
@@ -230,14 +230,3 @@ def _is_same(item: KeyMapItem, own: Struct) -> bool:
 def is_complete(context: Context) -> bool:
     """Whether the user has all shortcuts; one that was removed can only be restored together with its keymap."""
     return len(list(of_user(context))) >= len(_items)
-
-
-def draw_shortcuts(layout: UILayout, context: Context) -> None:
-    """Draw the shortcuts as editable keymap items, as Blender's own preferences do."""
-    configuration = context.window_manager.keyconfigs.user
-    for keymap, item in of_user(context):
-        layout.context_pointer_set("keymap", keymap)
-        rna_keymap_ui.draw_kmi([], configuration, keymap, item, layout, 0)
-    if not is_complete(context):
-        layout.context_pointer_set("keymap", configuration.keymaps[KEYMAP])
-        layout.operator("preferences.keymap_restore", text="Restore Keymap Pose")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 import bpy
+from bpy.app.handlers import persistent
 from bpy.props import BoolProperty, CollectionProperty, IntProperty, PointerProperty, StringProperty
 from bpy.types import ID, Context, Object, PoseBone, PropertyGroup, Scene
 
@@ -17,10 +18,6 @@ on_live_switched: list[Callable[[Object], None]] = []
 """Called with the armature object when Live is switched on or off."""
 on_overlay_switched: list[Callable[[], None]] = []
 """Called when the overlay is switched on or off."""
-
-
-def _live_changed(group: PropertyGroup, _context: Context) -> None:
-    tell(on_live_switched, group.id_data)
 
 
 class IKAddonGoals(PropertyGroup):
@@ -51,7 +48,7 @@ class IKAddonObject(PropertyGroup):
         description="Solve on every frame and whenever a target moves; when off, the bones return to their FK pose",
         options=set(),
         override=OVERRIDABLE,
-        update=_live_changed,
+        update=lambda group, _context: tell(on_live_switched, group.id_data),
     )
 
 
@@ -218,9 +215,25 @@ def note_layout(ob: Object) -> None:
         own.layout = LAYOUT
 
 
-def is_newer(ob: Object) -> bool:
-    """Return whether a newer version of the extension stored the settings of an armature object."""
-    return object_of(ob).layout > LAYOUT
+@persistent
+def _keep_overrides(_file: object, _unused: object = None) -> None:
+    """Where only one of a linked bone and its override has settings, give the other one the same, at their defaults.
+
+    Blender 5 stores an overridden setting as a difference to the linked one. If only one of them has settings at all,
+    it stores something that it can't read back, even if nobody changed anything. Reading the settings of a bone makes
+    Blender create them. Bones without any stay without, so armatures without chains are saved as they are.
+    """
+    for ob in bpy.data.objects:
+        linked = None if ob.override_library is None else ob.override_library.reference
+        if not isinstance(linked, Object) or ob.pose is None or linked.pose is None:
+            continue
+        for own in ob.pose.bones:
+            other: PoseBone | None = linked.pose.bones.get(own.name)
+            if other is not None and (has_settings(own) or has_settings(other)):
+                _ = chain_of(own).base.stored, chain_of(other).base.stored
+
+
+HANDLERS = (("save_pre", _keep_overrides),)
 
 
 def overlay_of(scene: Scene) -> IKAddonScene:

@@ -1,7 +1,5 @@
 """Rest data of an armature and its forward kinematics, for many frames at once."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -152,7 +150,7 @@ class Skeleton:
     """(m,) whether the pose matrix is parent @ offset @ basis, without any special inheritance flags."""
 
     @classmethod
-    def of(cls, ob: Object) -> Skeleton:
+    def of(cls, ob: Object) -> "Skeleton":
         """Read the rest data of an armature object."""
         bones = [pose_bone.bone for pose_bone in ob.pose.bones]
         index = {bone.name: i for i, bone in enumerate(bones)}
@@ -233,14 +231,17 @@ class Skeleton:
             ]
         )
 
+    def joints(self, bones: Sequence[int]) -> Floats:
+        """Joints (n + 1, 3) of a chain at rest: the heads of its bones, and the tail of the last one."""
+        tail = self.rest[bones[-1], :3, 3] + self.rest[bones[-1], :3, 1] * self.lengths[bones[-1]]
+        return np.concatenate([self.rest[list(bones), :3, 3], tail[None]])
+
     def normal_at_rest(self, bones: Sequence[int]) -> Floats:
         """Unit normal (3,) of the plane in which a chain, root first, lies at rest, in its parent's rest frame.
 
         A straight chain lies in many planes; the one across the Z axis of its root bone is used.
         """
-        tail = self.rest[bones[-1], :3, 3] + self.rest[bones[-1], :3, 1] * self.lengths[bones[-1]]
-        joints = np.concatenate([self.rest[list(bones), :3, 3], tail[None]])
-        z = self.rest[bones[0], :3, 2]
+        joints, z = self.joints(bones), self.rest[bones[0], :3, 2]
         _u, sizes, axes = np.linalg.svd(joints - joints.mean(axis=0))
         normal = axes[2] if sizes[1] > STRAIGHT * sizes[0] else z - (z @ axes[0]) * axes[0]
         normal = normal / np.linalg.norm(normal) * (-1.0 if normal @ z < 0.0 else 1.0)
@@ -263,8 +264,7 @@ class Skeleton:
 
     def first_segment(self, bones: Sequence[int]) -> Floats:
         """Direction (3,) of the first segment of a chain that has a length, in the rest axes of the root bone."""
-        tail = self.rest[bones[-1], :3, 3] + self.rest[bones[-1], :3, 1] * self.lengths[bones[-1]]
-        steps = np.diff(np.concatenate([self.rest[list(bones), :3, 3], tail[None]]), axis=0)
+        steps = np.diff(self.joints(bones), axis=0)
         sizes = np.linalg.norm(steps, axis=1)
         long = np.flatnonzero(sizes > NO_SEGMENT * sizes.sum())
         frame = orthonormal(self.rest[bones[0], :3, :3])

@@ -274,14 +274,16 @@ def _is_known(ob: Object) -> bool:
 
 @persistent
 def after_update(_scene: Scene, depsgraph: Depsgraph) -> None:
-    """Check the armature objects that an update concerns, before anything is solved."""
+    """Check the armature objects that an update concerns, before anything is solved; forget those that were deleted."""
     originals = {update.id.original for update in depsgraph.updates}
     own = {ob for ob in originals if isinstance(ob, Object) and ob.type == "ARMATURE"}
     shared = {data for data in originals if isinstance(data, Armature)}
     if shared:
         own.update(ob for ob in _armatures() if ob.data in shared)
     if depsgraph.id_type_updated("COLLECTION"):
-        _forget_deleted()
+        for uid in (_read.keys() | _plain.keys()) - {ob.session_uid for ob in _armatures()}:
+            _read.pop(uid, None)
+            _plain.pop(uid, None)
     _check_each(own)
 
 
@@ -312,14 +314,6 @@ def learn(_scene: Scene, _depsgraph: object) -> None:
             with hooks.apart(ob.name):
                 if ob.session_uid in _changed and _is_known(ob):
                     _learn(ob, _digest(ob.pose.bones.keys()))
-
-
-def _forget_deleted() -> None:
-    """Forget armature objects that were deleted; relations between objects changed."""
-    present = {ob.session_uid for ob in _armatures()}
-    for uid in (_read.keys() | _plain.keys()) - present:
-        _read.pop(uid, None)
-        _plain.pop(uid, None)
 
 
 def unregister() -> None:

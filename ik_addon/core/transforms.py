@@ -102,7 +102,9 @@ def nearest(values: Row, mode: str) -> Row:
     can be added to an angle.
     """
     if mode == "QUATERNION":
-        return _nearest_quaternions(values)
+        opposite = np.einsum("f...i,f...i->f...", values[1:], values[:-1]) < 0.0
+        flipped = np.concatenate([np.zeros_like(opposite[:1]), np.logical_xor.accumulate(opposite, axis=0)])
+        return np.where(flipped[..., None], -values, values)
     out = values.astype(np.float64)
     for t in range(1, len(out)):
         if mode == "AXIS_ANGLE":
@@ -131,14 +133,6 @@ def turns(values: Row, mode: str, steps: Floats) -> tuple[Floats, Ints]:
     gap = np.minimum(gap, 2.0 * total - gap) / np.maximum(total, 1e-30)  # for the nearer of both signs
     angles = 4.0 * np.arcsin(np.sqrt(np.clip(0.5 * gap.max(axis=1), 0.0, 1.0))) / steps
     return angles, gap.argmax(axis=1)
-
-
-def _nearest_quaternions(values: Row) -> Row:
-    opposite = np.einsum("f...i,f...i->f...", values[1:], values[:-1]) < 0.0
-    if not opposite.any():
-        return values
-    flipped = np.concatenate([np.zeros_like(opposite[:1]), np.logical_xor.accumulate(opposite, axis=0)])
-    return np.where(flipped[..., None], -values, values)
 
 
 def _nearest_euler(values: Floats, before: Floats, middle: int) -> Floats:

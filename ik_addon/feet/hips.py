@@ -24,7 +24,7 @@ from ..live import registry
 from ..live.reports import NEAR
 from ..rig.plan.chain import posed_bones, tips
 from ..rig.plan.plan import Plan
-from ..rig.read.orientation import orientation
+from ..rig.read.sample import orientation
 from ..rig.write.waves import Posed
 from ..solve.maths.products import applied, lengths_of
 from ..solve.maths.rotations import inverse as opposite

@@ -24,7 +24,7 @@ from ..core.translation.sentences import UserError
 from ..live import registry
 from ..rig.plan.chain import chain_bones, end_of
 from ..rig.plan.chain import tips as tips_of
-from ..rig.read.orientation import orientation
+from ..rig.read.sample import orientation
 from ..solve.maths.products import applied, back_applied
 from ..solve.maths.products import times as product
 from ..solve.maths.rotations import quaternions

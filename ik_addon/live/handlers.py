@@ -4,9 +4,7 @@ A frame is read and solved once Blender has evaluated it, a moved target or bone
 pose is a pure function of the frame. `State` lists what the channels may hold; docs/live.md has the table.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from functools import partial
 
 import bpy
@@ -15,7 +13,6 @@ from bpy.app.handlers import persistent
 from bpy.types import Armature, Depsgraph, Object, Scene
 
 from ..core import chain_settings, channels, compat, fk_keys, fk_store, hooks, settings, stamps
-from ..core.hooks import others_follow_frames, others_handle_frames
 from ..core.settings import chain_of, note_layout, object_of
 from ..rig.plan import chain
 from ..rig.plan.presence import Layer, Presence, are_related_anew
@@ -60,20 +57,21 @@ def _before_frame(ob: Object, rig: Rig, scene: Scene, graphs: list[Depsgraph], i
 
     If a script has edited something (`is_tagged`), no update handler hears of it.
     """
-    is_edited = is_tagged and not _is_played()
+    # While a window plays, nobody edits anything between two frames.
+    is_edited = is_tagged and not getattr(bpy.context.screen, "is_animation_playing", False)
     if (is_edited or rig.is_stale) and not rig.plan.skeleton.matches(ob):
         rig.is_stale = True
         return
     if is_edited:
         rig.is_stale |= not rig.plan.is_as_made_from(rig.plan.origins)
     shown = rig.bones.written
-    if is_tagged or rig.is_still or others_handle_frames():
+    if is_tagged or rig.is_still or hooks.others_handle_frames():
         rig.absorb_edits(ob, graphs)
     if rig.is_still:  # a script may have keyed the solution without an update in between
         rig.key_fk(ob, shown)
     rig.is_still = rig.is_read = False
     rig.foretold = None
-    rig.originals = own_transforms(rig.plan) if others_follow_frames() else None
+    rig.originals = own_transforms(rig.plan) if hooks.others_follow_frames() else None
     if is_tagged:
         rig.doubt(scene.frame_current_final)
     if not rig.is_stale:
@@ -82,11 +80,6 @@ def _before_frame(ob: Object, rig: Rig, scene: Scene, graphs: list[Depsgraph], i
 
 def _graphs(scene: Scene) -> list[Depsgraph]:
     return [layer.depsgraph for layer in scene.view_layers if layer.depsgraph is not None]
-
-
-def _is_played() -> bool:
-    """Whether a window plays the animation, so that nobody edits anything between two frames."""
-    return bpy.context.screen is not None and bpy.context.screen.is_animation_playing
 
 
 def _in_step(depsgraph: Depsgraph) -> Presence | None:
@@ -123,12 +116,15 @@ def _frame_change_post(scene: Scene, depsgraph: Depsgraph) -> None:
     if not armatures:
         return
     in_step = _in_step(depsgraph)
-    edited = list(_edited_armatures(depsgraph)) if is_shown else []
+    edited: list[Armature] = []
+    if is_shown and depsgraph.id_type_updated("ARMATURE"):  # animation tags its own on each frame
+        originals = [update.id.original for update in depsgraph.updates]
+        edited = [own for own in originals if isinstance(own, Armature) and next(compat.animating(own), None) is None]
     if edited or (is_related and is_shown):  # a script edited something
         renames.follow(edited)
         for ob in armatures:
             guarded_rig(_look_again, ob, depsgraph, is_related and in_step is not None)
-    if others_follow_frames():
+    if hooks.others_follow_frames():
         evaluate_moved(armatures, depsgraph, in_step)
 
     def step(ob: Object, rig: Rig) -> bool:
@@ -136,17 +132,9 @@ def _frame_change_post(scene: Scene, depsgraph: Depsgraph) -> None:
         rig.foretell(ob, scene.frame_current_final)
         return is_written
 
-    in_dependency_order(scene, depsgraph, step, in_step, is_still=False)
+    in_dependency_order(depsgraph, step, in_step, is_still=False)
     for ob in armatures:
         guarded_rig(_stand_by, ob, depsgraph)
-
-
-def _edited_armatures(depsgraph: Depsgraph) -> Iterator[Armature]:
-    """Yield armatures that were edited before a frame changed; animation tags its own on each frame."""
-    if depsgraph.id_type_updated("ARMATURE"):
-        for original in [update.id.original for update in depsgraph.updates]:
-            if isinstance(original, Armature) and next(compat.animating(original), None) is None:
-                yield original
 
 
 def _look_again(ob: Object, rig: Rig, depsgraph: Depsgraph, is_related: bool) -> None:
@@ -208,13 +196,12 @@ def _depsgraph_update_post(scene: Scene, depsgraph: Depsgraph) -> None:
         return
 
     def step(ob: Object, rig: Rig) -> bool:
+        if updated.isdisjoint(rig.plan.inputs):
+            return False
         updated.add(ob.session_uid)  # for armatures whose targets are attached to this one
         return solve_still(ob, rig, depsgraph)
 
-    def is_concerned(rig: Rig) -> bool:
-        return not updated.isdisjoint(rig.plan.inputs)
-
-    in_dependency_order(scene, depsgraph, step, Presence(depsgraph.view_layer), is_concerned)
+    in_dependency_order(depsgraph, step, Presence(depsgraph.view_layer))
 
 
 def _take_edits_of_others(ob: Object, rig: Rig, depsgraph: Depsgraph, updated: set[int]) -> None:
@@ -230,21 +217,23 @@ def _take_edits_of_others(ob: Object, rig: Rig, depsgraph: Depsgraph, updated: s
 def _take_edits(ob: Object, depsgraph: Depsgraph, updated: set[int]) -> None:
     """Take a user's edits to the armature: bones that were moved, keys, or changes to what is solved.
 
-    If actions were edited, keys may be new, and F-curves may be gone, as when a bone is renamed in another armature
-    that shares the action. Goals that followed an edit are added to `updated`.
+    If actions were edited, keys may be new, and F-curves may be gone, which tags the action alone, as when a bone is
+    renamed in another armature that shares it. Goals that followed an edit are added to `updated`.
     """
     own, layer = registry.of(ob), Layer.of(depsgraph.view_layer)
     if own.rig is not None and layer in own.rig.views and own.rig.plan.skeleton.matches(ob):
         own.rig.catch_up(ob, depsgraph)
-    if updated.isdisjoint(_made_of(ob)):
+    data = ob.animation_data
+    users = () if data is None else (data, *compat.strips_of(data.nla_tracks))
+    actions = {user.action.session_uid for user in users if user.action is not None}
+    if updated.isdisjoint({ob.session_uid, ob.data.session_uid, *actions}):
         return
     if layer in own.owed:
         own.owed.discard(layer)
         return
     if own.rig is None and ob.session_uid in registry.undone:
         _recover(ob, depsgraph, registry.undone[ob.session_uid])
-    rig = own.rig
-    if rig is None:
+    if (rig := own.rig) is None:
         return
     if not rig.plan.skeleton.matches(ob):
         rig.is_stale = True
@@ -259,7 +248,8 @@ def _take_edits(ob: Object, depsgraph: Depsgraph, updated: set[int]) -> None:
         with paused():
             compat.update_in_handler(depsgraph)
     is_current = rig.plan.is_as_made_from({ob.session_uid})
-    rig.is_stale |= not is_current or (in_actions and not rig.bones.are_animated_alike(ob))
+    animated = rig.bones.animated
+    rig.is_stale |= not is_current or (in_actions and (fcurves.animated(ob, rig.plan.live) != animated).any())
 
 
 def _recover(ob: Object, depsgraph: Depsgraph, undone: channels.Row) -> None:
@@ -280,19 +270,6 @@ def _recover(ob: Object, depsgraph: Depsgraph, undone: channels.Row) -> None:
     channels.write(ob, everything, present)
     with paused():
         compat.update_in_handler(depsgraph)
-
-
-def _made_of(ob: Object) -> Iterator[int]:
-    """Yield the `session_uid` of all data that makes up an armature's pose.
-
-    Actions are included because removing F-curves tags the action alone.
-    """
-    yield ob.session_uid
-    yield ob.data.session_uid
-    data = ob.animation_data
-    if data is not None:
-        users = (data, *compat.strips_of(data.nla_tracks))
-        yield from (user.action.session_uid for user in users if user.action is not None)
 
 
 # ---- when data is exchanged
@@ -318,17 +295,9 @@ def _after_load(_file: object, _unused: object = None) -> None:
     for ob in bpy.data.objects:
         with hooks.apart(ob.name):
             renames.remember(ob)
-    scene = bpy.context.scene
-    if live_armatures(scene):
+    if live_armatures(bpy.context.scene):
         depsgraph = bpy.context.evaluated_depsgraph_get()
-        step = partial(solve_still, depsgraph=depsgraph)
-        in_dependency_order(scene, depsgraph, step, Presence(depsgraph.view_layer))
-
-
-@persistent
-def _before_playing(_scene: object, _unused: object = None) -> None:
-    """Miss no frame of a playback or render that begins."""
-    hooks.put_back()
+        in_dependency_order(depsgraph, partial(solve_still, depsgraph=depsgraph), Presence(depsgraph.view_layer))
 
 
 def _missed() -> None:
@@ -362,8 +331,9 @@ def settings_changed(ob: Object) -> None:
     renames.remember(ob)
     if object_of(ob).live:
         compat.tag(ob)
-    elif ob.is_editable:
-        _release_unused(ob)
+    elif ob.is_editable and (stored := fk_store.stored_bones(ob)):  # bones that no chain poses any more are released
+        used = {bone.name for tip in chain.tips(ob) if chain_of(tip).enabled for bone in chain.posed_bones(tip)}
+        _give_back(ob, [bone for bone in stored if ob.pose.bones[bone].name not in used])
 
 
 def _live_switched(ob: Object) -> None:
@@ -379,16 +349,6 @@ def _live_switched(ob: Object) -> None:
         _give_back(ob, fk_store.stored_bones(ob))
     if not object_of(ob).live:
         reports.clear(ob)
-
-
-def _release_unused(ob: Object) -> None:
-    """Restore the FK pose of bones that no chain poses any more, as far as they still hold the solution."""
-    stored = fk_store.stored_bones(ob)
-    if not stored:
-        return
-    index = {bone.name: i for i, bone in enumerate(ob.pose.bones)}
-    used = {index[b.name] for tip in chain.tips(ob) if chain_of(tip).enabled for b in chain.posed_bones(tip)}
-    _give_back(ob, set(stored) - used)
 
 
 def _give_back(ob: Object, stored: Collection[int]) -> None:
@@ -411,8 +371,8 @@ HANDLERS = (
     ("redo_post", _after_undo),
     ("load_post", stamps.after_load),
     ("load_post", _after_load),
-    ("animation_playback_pre", _before_playing),
-    ("render_init", _before_playing),
+    ("animation_playback_pre", hooks.put_back),  # misses no frame
+    ("render_init", hooks.put_back),
 )
 LISTENERS = (
     (chain_settings.on_chain_changed, settings_changed),

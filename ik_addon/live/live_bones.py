@@ -41,7 +41,8 @@ class LiveBones:
         self.fk: Row | None = None
         """(k, 17) channels of the FK pose; None if unknown."""
         self._modes = [ob.pose.bones[bone].rotation_mode for bone in plan.live.tolist()]
-        self._before_edit: dict[tuple[int, str, bytes], tuple[Row, Row]] = {}
+        self.before_edit: dict[tuple[int, str, bytes], tuple[Row, Row]] = {}
+        """The stored and the FK pose that channels with these values had, in case an edit is cancelled."""
         self._never_solved = set(new)
         self.animated: Bools = fcurves.animated(ob, plan.live)
         """(k, 17) whether F-curves, strips or drivers set each channel."""
@@ -62,7 +63,7 @@ class LiveBones:
         """Return a copy of the current state, to go back to when the channels are put back."""
         known = copy(self)
         known.written = self.written.copy()
-        known._before_edit = dict(self._before_edit)
+        known.before_edit = dict(self.before_edit)
         return known
 
     @property
@@ -120,7 +121,7 @@ class LiveBones:
         fk_store.release(ob, set(fk_store.stored_bones(ob)).difference(plan.live.tolist()))
         if not matches:
             return after  # a renamed bone may now have another bone's old name
-        after._before_edit, after.keys, after.are_edited = self._before_edit, self.keys, self.are_edited
+        after.before_edit, after.keys, after.are_edited = self.before_edit, self.keys, self.are_edited
         pairs = [(new, self._rows[bone]) for bone, new in plan.rows.items() if bone in self._rows]
         kept = [(new, old) for new, old in pairs if self._modes[old] == after._modes[new]]
         new_rows, old_rows = [new for new, _ in kept], [old for _, old in kept]
@@ -182,8 +183,8 @@ class LiveBones:
                     # Re-evaluated animation leaves the solution in the elements that it does not set.
                     new = np.where(~animated[k, columns] & (old == new), fk_rows[k, columns], new)
                 # A cancelled modal operator restores the earlier channels, so restore their FK pose, too.
-                before = self._before_edit.get((bone, name, new.tobytes()))
-                self._before_edit[bone, name, old.tobytes()] = self.stored[k, columns], fk_rows[k, columns].copy()
+                before = self.before_edit.get((bone, name, new.tobytes()))
+                self.before_edit[bone, name, old.tobytes()] = self.stored[k, columns], fk_rows[k, columns].copy()
                 rows[k, columns], fk_rows[k, columns] = before or (new, new)
         self._store(ob, rows)
         self.written, self.are_edited = present, True
@@ -200,18 +201,6 @@ class LiveBones:
         self.fk = self.fk.copy()
         self.fk[chosen], kept[chosen] = fk[chosen], stored[chosen]
         self._store(ob, kept)
-
-    def are_as_written(self, ob: Object) -> bool:
-        """Return whether nobody else has changed the channels since the last write."""
-        return np.array_equal(channels.read(ob, self.indices, self._skeleton.names), self.written)
-
-    def are_animated_alike(self, ob: Object) -> bool:
-        """Return whether the same channels are animated as before."""
-        return np.array_equal(fcurves.animated(ob, self.indices), self.animated)
-
-    def forget_edits(self) -> None:
-        """Forget the values before edits: once a frame is evaluated, no edit can be cancelled any more."""
-        self._before_edit.clear()
 
     def _store(self, ob: Object, rows: Row) -> None:
         """Store the rows (k, 17) that changed."""
@@ -240,13 +229,6 @@ class LiveBones:
         if known is not None:
             return np.where(same, known, shown)
         return np.where(same & ~self.animated, self.stored, shown)
-
-    def take_driven(self, shown: Row) -> None:
-        """Take new values of animated channels on a still frame, where the evaluated copy shows `shown` (k, 17)."""
-        assert self.fk is not None
-        if not self.are_edited:  # else the copy is older
-            self.fk = np.where(self.animated & (shown != self.written), shown, self.fk)
-        self.are_edited = False
 
     def take_modes(self, ob: Object) -> None:
         """Convert the stored FK pose of bones whose rotation mode was changed by animation to the new mode."""

@@ -3,8 +3,6 @@
 A stored solution is used only for numbers with the same bits, so results never depend on what is remembered.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -61,7 +59,8 @@ class Memory:
         self._is_steady = False
         self._visits: Counter[float] = Counter()
         """How often the blocks of frames were visited that nothing is expected of."""
-        self._surprises = 0
+        self.surprises = 0
+        """How many frames were not as expected; after `SURPRISES` of them nothing is foretold any more."""
 
     def find(self, numbers: Numbers) -> Known | None:
         """Return the solution for numbers (1, w), if it is known."""
@@ -88,11 +87,6 @@ class Memory:
         if not self.is_next(frame):
             self._expect_nothing()
 
-    @property
-    def is_surprised(self) -> bool:
-        """Whether frames were so often not as expected that nothing is foretold any more."""
-        return self._surprises >= SURPRISES
-
     def played(self, frame: float, numbers: Numbers) -> Sequence[float]:
         """Note that a frame with these numbers (1, w) was played, and return the frames to foretell now.
 
@@ -102,7 +96,7 @@ class Memory:
         known = self._played.get(frame) if expected is None else expected
         self.is_sure = known is not None and known.tobytes() == numbers.tobytes()
         if expected is not None and not self.is_sure:
-            self._surprises += 1
+            self.surprises += 1
             self._expect_nothing()
         elif expected is None:
             if len(self._played) * numbers.nbytes > MEMORY:
@@ -123,19 +117,25 @@ class Memory:
             return ()
         return [other for k in range(BLOCK) if (other := block * BLOCK + k) not in self._expected]
 
-    def expect(self, frames: Sequence[float], numbers: Numbers | None) -> None:
-        """Expect numbers (F, w) on frames; None: they can't be foreseen."""
-        if numbers is None:
-            self._surprises = SURPRISES
-            return
+    def expect(self, frames: Sequence[float], numbers: Numbers) -> None:
+        """Expect numbers (F, w) on frames."""
         self.is_sure = False
         if (len(self._expected) + len(frames)) * numbers[0].nbytes > MEMORY:
             self._expect_nothing()
         self._expected.update((frame, numbers[i : i + 1]) for i, frame in enumerate(frames))
 
     def solve_ahead(self, count: int, solve: Callable[[Numbers], Posed]) -> None:
-        """Solve up to `count` of the expected frames, if the next one, or this one after a jump, is not solved yet."""
-        ahead = self._to_solve(count)
+        """Solve up to `count` of the expected frames, if the next one, or this one after a jump, is not solved yet.
+
+        They are those that follow, or the nearest.
+        """
+        here = self._last
+        if here is None or not self._is_unsolved(here + self._pace * self._is_steady):
+            return
+        if self._is_steady:
+            ahead = [*filter(self._is_unsolved, (here + self._pace * k for k in range(1, count + 1)))]
+        else:
+            ahead = sorted(filter(self._is_unsolved, self._expected), key=lambda frame: abs(frame - here))[:count]
         self._ahead.update(ahead)
         rows = {(row := self._expected[frame]).tobytes(): row for frame in ahead}
         new = [row for row in rows.values() if self.find(row) is None]
@@ -146,15 +146,6 @@ class Memory:
         for i in range(len(every)):
             own = slice(i, i + 1)
             self.remember(every[own], Known(posed.channels[i], posed.outcomes.frames(own)))
-
-    def _to_solve(self, count: int) -> list[float]:
-        """Return the expected frames to solve now, see `solve_ahead`: those that follow, or the nearest."""
-        if self._last is None or not self._is_unsolved(self._last + self._pace * self._is_steady):
-            return []
-        if self._is_steady:
-            return [*filter(self._is_unsolved, (self._last + self._pace * k for k in range(1, count + 1)))]
-        here = self._last
-        return sorted(filter(self._is_unsolved, self._expected), key=lambda frame: abs(frame - here))[:count]
 
     def _is_unsolved(self, frame: float) -> bool:
         """Whether a frame is expected, and was not solved ahead."""

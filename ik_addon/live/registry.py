@@ -3,8 +3,6 @@
 Refers to objects by `Reference` and `session_uid` alone, and is forgotten on undo and loading.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -79,8 +77,7 @@ class Registry:
 
     def objects(self) -> list[Object]:
         """Return all armature objects of which anything is known."""
-        found = (own.reference.find() for own in self.armatures.values())
-        return [ob for ob in found if ob is not None]
+        return [ob for own in self.armatures.values() if (ob := own.reference.find()) is not None]
 
     def forget_deleted(self) -> None:
         """Forget which armatures are live, and all that is known of deleted ones; relations between objects changed."""
@@ -147,7 +144,7 @@ def live_armatures(scene: Scene) -> list[Object]:
         registry.count = number
         registry.live.clear()
     known = registry.live.get(scene.session_uid)
-    found = [ob for reference in known or () if (ob := reference.find()) is not None and ob.name == reference.name]
+    found = [ob for reference in known or () if (ob := reference.find()) is not None]
     if known is not None and len(found) == len(known):
         return found
     every = {ob.session_uid: ob for shown in with_sets(scene) for ob in shown.objects if ob.type == "ARMATURE"}
@@ -164,8 +161,8 @@ def live_armatures(scene: Scene) -> list[Object]:
 
 def plans_beside(ob: Object) -> dict[int, Plan]:
     """Return the plans of all live armatures except this one, by `session_uid`."""
-    found = ((uid, rig.plan) for uid, rig in registry.rigs() if uid != ob.session_uid)
-    return {uid: plan for uid, plan in found if not plan.is_elsewhere}
+    uid = ob.session_uid
+    return {other: rig.plan for other, rig in registry.rigs() if other != uid and not rig.plan.is_elsewhere}
 
 
 def unpaused(scene: Scene) -> list[Object]:

@@ -92,21 +92,17 @@ def follow(armatures: Iterable[Armature]) -> None:
     """Update bone names in the chains of all objects after bones of these armatures were renamed."""
     for armature in armatures:
         before = _known.get(armature.session_uid)
-        if before is not None:
-            with hooks.apart(armature.name):
-                _follow(armature, before)
-
-
-def _follow(armature: Armature, before: _Bones) -> None:
-    after = _known[armature.session_uid] = _Bones.of(armature)
-    _settle(armature)  # also where no name is new: after Symmetrize, chains come with a later update than bones
-    names, is_larger = before.renamed(after), len(after.names) > len(before.names)
-    for tip, setting, named in list(_bones_named(bpy.data.objects)) if names or is_larger else ():
-        chain = chain_of(tip)
-        name = getattr(chain, setting)
-        now = before.came_along(after, tip.name, name) if tip.id_data.data == armature else name
-        if named.data == armature and names.get(name, now) != name:
-            setattr(chain, setting, names.get(name, now))
+        if before is None:
+            continue
+        with hooks.apart(armature.name):
+            after = _known[armature.session_uid] = _Bones.of(armature)
+            _settle(armature)  # also where no name is new: after Symmetrize, chains come with a later update than bones
+            names, is_larger = before.renamed(after), len(after.names) > len(before.names)
+            for tip, setting, named in list(_bones_named(bpy.data.objects)) if names or is_larger else ():
+                name = getattr(chain_of(tip), setting)
+                now = before.came_along(after, tip.name, name) if tip.id_data.data == armature else name
+                if named.data == armature and names.get(name, now) != name:
+                    setattr(chain_of(tip), setting, names.get(name, now))
 
 
 def _settle(armature: Armature) -> None:
@@ -122,10 +118,9 @@ def _bones_named(objects: Iterable[Object]) -> Iterator[tuple[PoseBone, str, Obj
     """Yield each tip whose chain names a bone, the setting that does, and the armature object of that bone."""
     for ob in objects:
         for tip in tips(ob) if ob.type == "ARMATURE" else ():
-            chain = chain_of(tip)
             for role in ("target", "pole"):
-                goal, bone = goal_of(chain, role)
+                goal, bone = goal_of(chain_of(tip), role)
                 if goal is not None and goal.type == "ARMATURE" and bone:
                     yield tip, f"{role}_bone", goal
-            if text_of(chain, "end_bone"):
+            if text_of(chain_of(tip), "end_bone"):
                 yield tip, "end_bone", ob

@@ -1,7 +1,5 @@
 """Reports on the last solve of each chain, in words for the panel."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -20,11 +18,10 @@ from ..core.report import percent
 from ..core.settings import chain_of, goal_of
 from ..core.skeleton import matrix_array, orthonormal
 from ..core.translation.sentences import say
-from ..rig.plan.chain_plan import ChainPlan
+from ..rig.plan.groups import ChainPlan
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Presence, why_unplaced
-from ..rig.read.orientation import orientation
-from ..rig.read.sample import Sample
+from ..rig.read.sample import Sample, orientation
 from ..rig.write.waves import Posed
 from ..solve import Status
 from ..solve.maths.products import times
@@ -149,7 +146,7 @@ def standing(ob: Object, tips: Iterable[str]) -> Iterator[Standing]:
         if not outcomes.at_limit.any():
             there = has_reached(outcomes.status[0], outcomes.error[0])
             status = np.where(there, Status.REACHED, outcomes.status[0])
-            known = ((frame.goals.influence[0] == 1.0) | (status == Status.INVALID)).tolist()
+            known = ((frame.goals.value.influence[0] == 1.0) | (status == Status.INVALID)).tolist()
             quick = [
                 Standing(STATUSES[code] if is_known else None, ())
                 for code, is_known in zip(status.tolist(), known, strict=True)
@@ -239,10 +236,10 @@ def of_chain(ob: Object, plan: Plan, frame: Sample, posed: Posed, index: int) ->
         Status.NOT_CONVERGED: missed,
         Status.LIMITED: say("{error} short (limits or other chains)", error=percent(error)),
     }
-    influence = float(frame.goals.influence[0, index])
+    influence = float(frame.goals.value.influence[0, index])
     shown = _shown(ob, plan, chain) if reached and influence == 1.0 else None
     off = 0.0 if shown is None else _off_as_shown(*shown, plan, chain)
-    if off > max(NEAR, float(frame.goals.tolerance[0, index])):
+    if off > max(NEAR, float(frame.goals.value.tolerance[0, index])):
         text = say("Off by {error} of its length: something else moves its bones or its target", error=percent(off))
         status = Status.NOT_CONVERGED
         return Report(False, False, text, error=off, iterations=used, remarks=chain.remarks, status=status)
@@ -313,7 +310,7 @@ def _turned_away(plan: Plan, frame: Sample, posed: Posed, index: int, shown: tup
     nothing is shown then, or if the bone is mirrored.
     """
     chain = plan.chains[index]
-    if not chain.takes_rotation or frame.goals.influence[0, index] < 1.0:
+    if not chain.takes_rotation or frame.goals.value.influence[0, index] < 1.0:
         return 0.0
     row = plan.rows[chain.posed[-1]]
     pose, wanted = posed.poses_on(slice(0, 1))[0, row, :3, :3], frame.goals.turned[0, index]

@@ -3,8 +3,6 @@
 The steps, in order: `read` what determines the frame, `solved`, and `put` the solution into the channels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -16,16 +14,17 @@ from bpy.types import Depsgraph, Object
 from ..core import channels, compat, fk_keys
 from ..core.channels import FIELDS, WIDTH, Row
 from ..core.hooks import others_follow_frames, others_handle_frames
+from ..rig.plan.facts import Values, values_of
 from ..rig.plan.inputs import Numbers
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Layer
-from ..rig.plan.watch import Value
 from ..rig.read import fcurves
 from ..rig.read.sample import Frames, Sample, numbers_now, sample_of, take_animated
 from ..rig.write.waves import Last, Posed, pose
+from ..solve.problem import Bools
 from . import reports
 from .live_bones import LiveBones
-from .memory import BLOCK, CLOSED, Known, Memory
+from .memory import BLOCK, CLOSED, SURPRISES, Known, Memory
 
 PLANS = 32
 """Maximum number of plans that a view keeps for settings that change from frame to frame."""
@@ -62,13 +61,13 @@ class View:
     last: Last = field(default_factory=Last)
     """What was solved last."""
     frames: Frames | None = None
-    """The last frame, before it was solved."""
-    plans: dict[Value, Plan] = field(default_factory=dict)
+    """The last frames, before they were solved."""
+    plans: dict[Values, Plan] = field(default_factory=dict)
     """The plans, by the values of what they watch."""
 
     def find(self, depsgraph: Depsgraph) -> Plan | None:
         """Return the plan for the frame at which a depsgraph is evaluated, if it was made before."""
-        return self.plan if not self.plan.watch else self.plans.get(self.plan.watch.values(depsgraph))
+        return self.plan if not self.plan.watch else self.plans.get(values_of(self.plan.watch, depsgraph))
 
     def take(self, plan: Plan) -> None:
         """Go on with a plan, for other values of what is watched."""
@@ -116,7 +115,7 @@ class Rig:
         """The address of the depsgraph that was read last."""
         self.is_untagged = False
         """Whether only the copy in that depsgraph has what was written last."""
-        self._mutes: fcurves.Mutes | None = None
+        self._mutes: tuple[Bools, Bools] | None = None
         """How the keys of live bones are muted, so that they don't overwrite what is written early."""
         self.foretold: Row | None = None
         """(k, 17) the FK pose of the frame that is being evaluated, while keys of live bones are muted."""
@@ -134,21 +133,13 @@ class Rig:
         """What the channels hold."""
         return self.view.state
 
-    def turn_to(self, layer: Layer, plan: Plan) -> None:
-        """Go on in a view layer with a plan for it, which has the same live bones."""
-        if layer not in self.views:
-            self.views[layer] = View(plan, self.view.state)
-        if plan.modes != self.plan.modes:
-            self.bones.fk = None  # in other rotation modes the same channels are another pose
-        self.view = self.views[layer]
-
     def enter(self, state: State) -> None:
         """Set what the channels hold now, in all view layers. Those of other scenes are on other frames."""
         for layer, view in self.views.items():
             same = view is self.view or (self.at is not None and layer.scene == self.at[0])
             view.state = state if same else State.UNKNOWN
 
-    def planned_anew(self, ob: Object, plan: Plan, layer: Layer, depsgraph: Depsgraph) -> Rig:
+    def planned_anew(self, ob: Object, plan: Plan, layer: Layer, depsgraph: Depsgraph) -> "Rig":
         """Return the rig after its bones or settings changed, keeping what is known of bones that stay."""
         matches = self.plan.skeleton.matches(ob)
         seen = None if self.at in {None, moment_of(depsgraph)} else ob.evaluated_get(depsgraph)
@@ -159,7 +150,7 @@ class Rig:
             after.at = self.at
         return after
 
-    def copy(self) -> Rig:
+    def copy(self) -> "Rig":
         """Return a copy of the current state, to go back to when the channels are put back."""
         known = copy(self)
         known.bones = self.bones.copy()
@@ -167,15 +158,11 @@ class Rig:
         known.view = next(known.views[layer] for layer, view in self.views.items() if view is self.view)
         return known
 
-    def asks(self, live: set[int]) -> bool:
-        """Whether Blender has to pose live bones before the numbers can be read; `live`: armatures by `session_uid`."""
-        return self.plan.asks or not self.plan.asked.isdisjoint(live)
-
     # ---- edits
 
     def absorb_edits(self, ob: Object, evaluated: Sequence[Depsgraph] = ()) -> None:
-        """Make manual edits since the last write part of the FK pose; see `LiveBones.absorb_edits`."""
-        if self.bones.are_as_written(ob):
+        """Make others' edits since the last write part of the FK pose; see `LiveBones.absorb_edits`."""
+        if np.array_equal(channels.read(ob, self.plan.live, self.plan.skeleton.names), self.bones.written):
             return
         if self.state is State.UNKNOWN:
             self.bones.fk = None  # the known FK pose is that of another frame
@@ -205,7 +192,7 @@ class Rig:
             self.bones.take_animation(ob)
             shown = channels.read(ob.evaluated_get(depsgraph), self.plan.live)
             self.bones.fk, self.at = self.bones.fk_beneath(shown, is_same_frame=False), now
-            self.bones.forget_edits()
+            self.bones.before_edit.clear()
 
     def read(self, ob: Object, depsgraph: Depsgraph) -> tuple[Numbers, Row]:
         """Read a frame that Blender has just evaluated; also one that it evaluated again after a solution was written.
@@ -221,9 +208,9 @@ class Rig:
         is_same = self.is_read and self.at == now and self.state is State.SOLVED
         fk = self.bones.fk_beneath(shown, is_same_frame=is_same, foretold=self.foretold)
         self.foretold, self.is_read = None, True
-        self._put_fk(numbers, fk)
-        if self.at != now:
-            self.bones.forget_edits()
+        numbers[0, self.plan.numbers.rows].reshape(-1, WIDTH)[self.plan.numbers.live] = fk
+        if self.at != now:  # no edit can be cancelled any more
+            self.bones.before_edit.clear()
         self.bones.fk, self.at = fk, now
         return numbers, shown
 
@@ -236,8 +223,12 @@ class Rig:
             self.bones.fk = self._recovered_fk(ob, depsgraph)
         self.at, self.is_read = now, True
         numbers, shown = self._shown(ob, depsgraph)
-        self.bones.take_driven(shown)
-        self._put_fk(numbers, self.bones.fk)
+        # Driven channels have new values, unless the copy is older than edits.
+        if not self.bones.are_edited:
+            is_new = self.bones.animated & (shown != self.bones.written)
+            self.bones.fk = np.where(is_new, shown, self.bones.fk)
+        self.bones.are_edited = False
+        numbers[0, self.plan.numbers.rows].reshape(-1, WIDTH)[self.plan.numbers.live] = self.bones.fk
         return numbers, self.bones.written
 
     def _evaluate_released(self, ob: Object, depsgraph: Depsgraph) -> None:
@@ -268,9 +259,6 @@ class Rig:
         """The channels to read: not those of other rotation modes, which stay as they are, unless they are animated."""
         used = self.plan.numbers.fields
         return used if self.bones.animated_fields.issubset(used) else FIELDS
-
-    def _put_fk(self, numbers: Numbers, fk: Row) -> None:
-        numbers[0, self.plan.numbers.rows].reshape(-1, WIDTH)[self.plan.numbers.live] = fk
 
     def _recovered_fk(self, ob: Object, depsgraph: Depsgraph) -> Row:
         """Return the FK pose of the current frame after loading or undo, when only the stored one is known.
@@ -311,10 +299,8 @@ class Rig:
         return known
 
     def _sample(self, numbers: Numbers) -> Sample:
-        frames = Frames(self.plan.numbers, numbers, self.view.frames)
-        if len(numbers) == 1:
-            self.view.frames = frames
-        return sample_of(self.plan, frames)
+        self.view.frames = Frames(self.plan.numbers, numbers, self.view.frames)
+        return sample_of(self.plan, self.view.frames)
 
     def put(self, ob: Object, rows: Row, shown: Row, *, in_step: bool = True, seen: Object | None = None) -> bool:
         """Write channels (k, 17), a solved frame or the FK pose; return whether Blender has to evaluate them.
@@ -381,15 +367,16 @@ class Rig:
             return False
         if self._mutes is None:
             self._mutes = fcurves.mutes(ob, {self.plan.skeleton.names[bone] for bone in self.plan.live.tolist()})
-        if not fcurves.mute(ob.evaluated_get(depsgraph), self._mutes.all):
+        if not fcurves.mute(ob.evaluated_get(depsgraph), self._mutes[1]):
             return False
         self.foretold = self.plan.numbers.fk(numbers)[0]
         return True
 
     def unmute(self, ob: Object, graphs: Sequence[Depsgraph]) -> None:
         """Have the keys of live bones animate them again."""
-        for graph in graphs if self._mutes is not None and self.foretold is not None else ():
-            fcurves.mute(ob.evaluated_get(graph), self._mutes.own)
+        if self._mutes is not None and self.foretold is not None:
+            for graph in graphs:
+                fcurves.mute(ob.evaluated_get(graph), self._mutes[0])
 
     def doubt(self, frame: float | None = None) -> None:
         """Foretell anew: something was edited; see `Memory.doubt`."""
@@ -405,8 +392,8 @@ class Rig:
     @property
     def _can_foretell(self) -> bool:
         """Whether F-curves may determine frames, as far as is known."""
-        plan = self.plan
-        return self._is_played_alike and not (self.view.memory.is_surprised or plan.watch or plan.numbers.is_opaque)
+        plan, surprises = self.plan, self.view.memory.surprises
+        return self._is_played_alike and not (surprises >= SURPRISES or plan.watch or plan.numbers.is_opaque)
 
     @property
     def is_early(self) -> bool:
@@ -434,8 +421,9 @@ class Rig:
         try:
             numbers = fcurves.numbers_at(self.plan.numbers, self.bones.stored, frames, self._fields)
         except fcurves.NotDetermined:
-            numbers = None
-        self.view.memory.expect(frames, numbers)
+            self.view.memory.surprises = SURPRISES
+        else:
+            self.view.memory.expect(frames, numbers)
 
     def report(self, ob: Object) -> None:
         """Have the solution reported to whoever asks, until the next one."""

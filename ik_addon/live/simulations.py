@@ -1,10 +1,7 @@
 """Physics that depend on a live armature: Blender simulates a frame before it is solved, unless it can be foretold."""
 
-from __future__ import annotations
-
 import logging
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import bpy
 from bpy.app.handlers import persistent
@@ -23,38 +20,25 @@ NAMED = 3
 """Maximum number of simulations that a message names."""
 
 
-class Simulation(NamedTuple):
-    """A simulation without a baked cache."""
+def warning(ob: Object, scene: Scene) -> str:
+    """Return what to do about simulations in a scene that are not baked, and depend on the pose of an armature object.
 
-    name: str
-    """Of the modifier, particle system or world."""
-    owner: str
-    """Name of the object or scene."""
-
-
-def simulations(ob: Object, scene: Scene) -> list[Simulation]:
-    """Return the simulations in a scene whose outcome depends on the pose of an armature object."""
+    An empty string if there are none.
+    """
     every = list(_simulated(scene))
     world = scene.rigidbody_world
     if not every and world is None:
-        return []
+        return ""
     moved = _dependent_on(ob)
     pushes = any(map(_is_obstacle, moved.intersection(scene.objects)))
-    found = [
-        Simulation(name, owner.name) for owner, name, kind in every if owner in moved or (pushes and kind in OBSTACLES)
-    ]
+    found = [(name, owner.name) for owner, name, kind in every if owner in moved or (pushes and kind in OBSTACLES)]
     if world is not None and world.enabled and not world.point_cache.is_baked:
         bodies = () if world.collection is None else world.collection.all_objects
         if any(body in moved for body in bodies):
-            found.append(Simulation(say("Rigid Body World"), scene.name))
-    return found
-
-
-def message(found: Iterable[Simulation]) -> str:
-    """Return what to do about simulations, or an empty string if there are none."""
-    names = [say("'{field}' of '{object}'", field=own.name, object=own.owner) for own in found]
-    if not names:
+            found.append((say("Rigid Body World"), scene.name))
+    if not found:
         return ""
+    names = [say("'{field}' of '{object}'", field=name, object=owner) for name, owner in found]
     shown = ", ".join([*names[:NAMED], *(["…"] if len(names) > NAMED else [])])
     return say("Physics don't see what Live solves: {simulations}. Bake IK first, then simulate", simulations=shown)
 
@@ -114,8 +98,7 @@ def _is_obstacle(ob: Object) -> bool:
 def _before_render(scene: Scene, _unused: object = None) -> None:
     """Say before a render what it will show wrong."""
     for ob in filter(is_late, scene.objects):
-        text = message(simulations(ob, scene))
-        if text:
+        if text := warning(ob, scene):
             log.warning("%s: %s", ob.name, text)
 
 

@@ -1,14 +1,12 @@
 """Solve armatures in the current state: one on request, or all live ones in order of their dependencies."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 
 import bpy
 import numpy as np
-from bpy.types import Depsgraph, Object, Scene
+from bpy.types import Depsgraph, Object
 
 from ..core import compat, fk_store, hooks
 from ..core.settings import chain_of, object_of
@@ -23,7 +21,7 @@ from ..rig.read.sample import own_transforms, sample, take_animated
 from ..rig.write.waves import pose
 from . import renames, reports
 from .registry import LiveArmature, paused, registry, unpaused
-from .rig import Rig, State
+from .rig import Rig, State, View
 
 log = logging.getLogger(__name__)
 
@@ -39,16 +37,11 @@ def solve_now(ob: Object, depsgraph: Depsgraph, only: Collection[str] | None = N
         depsgraph: evaluated at the current frame.
         only: tip bones of the chains to solve; None: all enabled ones.
     """
-    obstacle = why_closed(ob)
-    if obstacle:
+    if obstacle := why_closed(ob):
         reports.fail(ob, [tip.name for tip in chain.tips(ob)], obstacle)
         return _reports(ob, [tip.name for tip in chain.tips(ob) if only is None or tip.name in only])
     live = object_of(ob).live
-    if live:
-        rig = rig_of(ob, depsgraph)
-    else:
-        layer = Layer.of(depsgraph.view_layer)
-        rig = Rig(ob, Plan.of(ob, depsgraph, only), layer)
+    rig = rig_of(ob, depsgraph) if live else Rig(ob, Plan.of(ob, depsgraph, only), Layer.of(depsgraph.view_layer))
     rig.absorb_edits(ob)
     solve_still(ob, rig, depsgraph)
     with paused(ob):
@@ -87,7 +80,11 @@ def rig_of(ob: Object, depsgraph: Depsgraph) -> Rig:
     ):
         rig = rig.planned_anew(ob, plan, layer, depsgraph)
     else:
-        rig.turn_to(layer, plan)
+        if layer not in rig.views:
+            rig.views[layer] = View(plan, rig.state)
+        if plan.modes != rig.plan.modes:
+            rig.bones.fk = None  # in other rotation modes the same channels are another pose
+        rig.view = rig.views[layer]
     rig.view.take(plan)
     own.rig, rig.is_stale = rig, False
     return rig
@@ -183,8 +180,7 @@ def guarded_rig(step: Callable[..., object], ob: Object, *arguments: object) -> 
 
 
 def _may_be_posed(ob: Object, own: LiveArmature) -> bool:
-    obstacle = why_closed(ob)
-    if obstacle:
+    if obstacle := why_closed(ob):
         if own.state is not State.READ_ONLY:
             registry.armatures[ob.session_uid] = LiveArmature(own.reference, state=State.READ_ONLY)
             reports.fail(ob, [tip.name for tip in chain.tips(ob)], obstacle)
@@ -229,21 +225,12 @@ def _set_failed_aside(ob: Object, own: LiveArmature) -> bool:
     return True
 
 
-Solve = Callable[[Object, Rig], bool]
-"""Solves an armature; returns whether anything was written."""
-
-
 def in_dependency_order(
-    scene: Scene,
-    depsgraph: Depsgraph,
-    solve: Solve,
-    in_step: Presence | None,
-    is_concerned: Callable[[Rig], bool] = lambda _rig: True,
-    *,
-    is_still: bool = True,
+    depsgraph: Depsgraph, solve: Callable[[Object, Rig], bool], in_step: Presence | None, *, is_still: bool = True
 ) -> None:
     """Solve all live armatures that a depsgraph evaluates, those that carry others' targets first.
 
+    `solve` returns whether it wrote anything.
     What only Blender can place once bones are solved is read again after it has evaluated them. Armatures in a
     dependency loop are left in their FK pose. An armature whose goals are complete only in another view layer is left
     to that layer.
@@ -256,14 +243,17 @@ def in_dependency_order(
             armatures[ob.session_uid] = ob
             rig_of(ob, depsgraph)
 
-    for ob in unpaused(scene):
+    for ob in unpaused(depsgraph.scene.original):
         guarded(plan, ob)
     plans = {uid: rig.plan for uid, rig in registry.rigs() if uid in armatures and not rig.plan.is_elsewhere}
-    ordered, mutual, knotted = _ordered(plans)
+    if registry.order is None or registry.order[0] != list(plans.values()):
+        ordered, mutual = in_order(plans, {uid: plan.leaders for uid, plan in plans.items()})
+        registry.order = [*plans.values()], (ordered, mutual, in_loops(plans) if mutual else set())
+    ordered, mutual, knotted = registry.order[1]  # those that need each other, and those of them in a loop
     solved: list[int] = []
 
     def step(ob: Object, rig: Rig) -> None:
-        if is_concerned(rig) and solve(ob, rig):
+        if solve(ob, rig):
             solved.append(ob.session_uid)
 
     followers = [uid for uid in (*ordered, *mutual) if uid not in knotted]
@@ -285,18 +275,11 @@ def in_dependency_order(
             guarded_rig(leave_in_fk, armatures[uid])
 
 
-def _ordered(plans: dict[int, Plan]) -> tuple[list[int], list[int], set[int]]:
-    """Return the armatures in the order in which they are solved, those that need each other, and those in a loop."""
-    if registry.order is None or registry.order[0] != list(plans.values()):
-        ordered, mutual = in_order(plans, {uid: plan.leaders for uid, plan in plans.items()})
-        registry.order = [*plans.values()], (ordered, mutual, in_loops(plans) if mutual else set())
-    return registry.order[1]
-
-
 def _ask(depsgraph: Depsgraph, armatures: Sequence[Object], live: set[int], in_step: Presence | None = None) -> None:
     """Have Blender pose solved bones, and solve again what then stands elsewhere, until nothing does."""
     rigs = {ob.session_uid: rig for ob in armatures if (rig := registry.of(ob).rig) is not None}
-    asking = [ob for ob in armatures if ob.session_uid in rigs and rigs[ob.session_uid].asks(live)]
+    plans = {uid: rig.plan for uid, rig in rigs.items() if rig.plan.asks or rig.plan.asked & live}
+    asking = [ob for ob in armatures if ob.session_uid in plans]
     if not asking:
         return
 

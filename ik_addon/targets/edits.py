@@ -554,7 +554,7 @@ def _blend(ob: Object, rig: Rig, depsgraph: Depsgraph, gesture: Gesture, followe
     if chosen:
         frame = sample(ob, plan, depsgraph, rig.bones.fk)
         goals = replace(frame.goals, settings=frame.goals.settings.copy())
-        goals.influence[:, chosen] = 1.0
+        goals.value.influence[:, chosen] = 1.0
         solution = pose(ob, plan, replace(frame, goals=goals)).channels[0]
         rig.bones.set_fk(ob, rows, solution, solution)
 

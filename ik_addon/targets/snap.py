@@ -37,16 +37,15 @@ from ..core.translation.sentences import UserError, quoted, say
 from ..live import registry, solving
 from ..live.reports import NEAR
 from ..rig.plan.chain import bending_bones, chain_bones, end_axes, end_of, posed_bones, shares_bones, tips, turning_end
+from ..rig.plan.facts import Settings
 from ..rig.plan.inputs import Inputs, Numbers
 from ..rig.plan.limits import hinge_of, is_free
 from ..rig.plan.order import in_order
 from ..rig.plan.plan import Plan
 from ..rig.plan.presence import Presence, why_absent
-from ..rig.plan.watch import Settings
 from ..rig.read import fcurves
 from ..rig.read.fcurves import NOISE
-from ..rig.read.orientation import target_rotations
-from ..rig.read.sample import Frames, sample_of
+from ..rig.read.sample import Frames, sample_of, target_rotations
 from ..rig.write.waves import pose
 from ..solve.maths.products import applied, determinants, times
 from ..solve.problem import Floats, Ints

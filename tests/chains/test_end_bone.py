@@ -374,7 +374,7 @@ def test_a_foot_kept_from_turning_by_limits_gets_a_remark(by: str, matrix: Matri
     if by == "Rotation":  # the target already has the foot's axes
         foot = rigs.evaluated(ob).pose.bones["foot.L"].matrix
         tip.ik_addon.target.rotation_euler = (
-            addon.module("rig.read.orientation").target_rotation(ob.matrix_world, foot, np.eye(3)).to_euler()
+            addon.module("rig.read.sample").target_rotation(ob.matrix_world, foot, np.eye(3)).to_euler()
         )
     rigs.limit(ob.pose.bones["foot.L"], x=(-11, 11), y=(0, 0), z=(0, 0))
     rigs.change(ob.pose.bones["shin.L"], lock_ik_y=True, lock_ik_z=True)

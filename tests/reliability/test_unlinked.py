@@ -175,15 +175,15 @@ def test_an_unexpected_error_is_logged_once_and_leaves_the_other_chains_solved(
     addon: Addon, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     ob = limbs("Rig", 0.0)
-    chain_plan = addon.module("rig.plan.chain_plan")
-    check = chain_plan.check_numbers
+    groups = addon.module("rig.plan.groups")
+    check = groups.check_numbers
 
     def fails(bone: bpy.types.PoseBone, *, limits: bool) -> None:
         if bone.name == "lower a":
             raise ZeroDivisionError("a fault in the extension itself")
         check(bone, limits=limits)
 
-    monkeypatch.setattr(chain_plan, "check_numbers", fails)
+    monkeypatch.setattr(groups, "check_numbers", fails)
     ob.ik_addon.live = True
     for step in steps():
         step()

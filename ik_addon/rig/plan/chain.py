@@ -13,7 +13,7 @@ from ...anatomy.parts import side_of
 from ...core.chain_settings import IKAddonChain
 from ...core.constraints import SCALING, Owned, driven_channels, drivers_on, fighting_constraints
 from ...core.names import chain_name
-from ...core.settings import chain_of, goal_of, is_newer, is_tip, text_of, unusable
+from ...core.settings import LAYOUT, chain_of, goal_of, is_tip, object_of, text_of, unusable
 from ...core.translation.sentences import UserError, marked, say
 from ...solve.problem import Floats
 from .followers import borrowed, goals_of
@@ -62,11 +62,8 @@ def tips(ob: Object) -> list[PoseBone]:
 
 def chain_bones(tip: PoseBone) -> list[PoseBone]:
     """Return the bones of the chain on `tip`, root first; no more than there are up to the armature's root."""
-    length = chain_of(tip).chain_length
-    bones = [tip, *tip.parent_recursive]
-    if length > 0:
-        bones = bones[:length]
-    return bones[::-1]
+    length = max(chain_of(tip).chain_length, 0) or None
+    return [tip, *tip.parent_recursive][:length][::-1]
 
 
 def bending_bones(tip: PoseBone) -> list[PoseBone]:
@@ -226,7 +223,7 @@ def check_seen(ob: Object, tip: PoseBone, presence: Presence) -> list[str]:
     remarks += [say(BORROWED, other=other.name) for other in dict.fromkeys(borrowed(tip).values())]
     if (other := mirrored_from(tip)) is not None:
         remarks.append(say(OF_OTHER_SIDE, other=chain_name(other)))
-    if is_newer(ob):
+    if object_of(ob).layout > LAYOUT:
         newer = "'{object}' was saved with a newer version of this extension. Update it to keep all settings"
         remarks.insert(0, say(newer, object=ob.name))
     return remarks
@@ -252,7 +249,7 @@ def check_between(active: Iterable[Owned], tip: PoseBone, end: PoseBone) -> None
 def holding_constraints(active: Iterable[Owned], tip: PoseBone, end: PoseBone) -> list[Owned]:
     """Return those of the active constraints that keep the bones between a tip and its end bone from moving along."""
     found = fighting_constraints(active, between(tip, end))
-    return [(owner, constraint) for owner, constraint in found if not isinstance(constraint, SCALING)]
+    return [(owner, constraint) for owner, constraint in found if constraint.type not in SCALING]
 
 
 def is_connected(chain: IKAddonChain, root: PoseBone) -> bool:
@@ -271,7 +268,7 @@ def _remarks(ob: Object, chain: IKAddonChain, bones: list[PoseBone], presence: P
     remarks = [
         say(NO_RENDERS, goal=goal.name)
         for goal in (chain.target, chain.pole)
-        if goal is not None and (presence.seen(goal).hide_render or uid_of(goal) not in presence.in_renders)
+        if goal is not None and (presence.seen(goal).hide_render or uid_of(goal) not in presence.enabled("hide_render"))
     ]
     if chain.chain_length > len(bones):
         remarks.append(say(TOO_LONG, chain_length=chain.chain_length, count=len(bones)))

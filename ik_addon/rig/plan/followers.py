@@ -6,7 +6,6 @@ has its `identity`, and a copy that follows the same gets another one, as long a
 
 import random
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import bpy
 from bpy.app.handlers import persistent
@@ -19,22 +18,8 @@ from ...core.untyped import Struct
 from .presence import Reference, are_related_anew
 from .sources import uid_of
 
-
-class _Follower(NamedTuple):
-    rig: Reference
-    tip: str
-
-    def find(self, key: tuple[int, str]) -> PoseBone | None:
-        """Return the tip; None if it does not follow the goal with this key any more."""
-        ob = self.rig.find()
-        tip = None if ob is None or ob.pose is None else ob.pose.bones.get(self.tip)
-        if tip is None or not is_tip(tip):
-            return None
-        return tip if key in _keys(tip) else None
-
-
-_index: dict[tuple[int, str], list[_Follower]] = {}
-"""The followers of each goal, by its `_key`. Checked when it is used, so what it has is right."""
+_index: dict[tuple[int, str], list[tuple[Reference, str]]] = {}
+"""The armatures and tips that follow each goal, by its `_key`. Checked when it is used, so what it has is right."""
 _counted = 0
 """How many objects the file had when the index was made; 0: it has to be made anew, since something may be absent."""
 _told_apart = 0
@@ -52,12 +37,27 @@ def followers(goal: Object, bone: str = "") -> list[PoseBone]:
     key = _key(goal, bone)
     if _counted != len(bpy.data.objects):
         _make()
-    found = [follower.find(key) for follower in _index.get(key, ())]
+    found = _following(key)
     if None in found:
         _make()
-        found = [follower.find(key) for follower in _index.get(key, ())]
-    made_for = _made_for(goal)
-    return sorted(filter(None, found), key=lambda tip: _rank(tip, made_for))
+        found = _following(key)
+
+    def rank(tip: PoseBone) -> tuple[bool, bool, bool, int]:
+        ob = tip.id_data
+        carries = any(ob in (own.ob, own.ob.parent) for own in goals_of(tip))
+        return ob.library is not None, object_of(ob).identity != _made_for(goal), not carries, ob.session_uid
+
+    return sorted(filter(None, found), key=rank)
+
+
+def _following(key: tuple[int, str]) -> list[PoseBone | None]:
+    """Return the tips that follow a goal according to the index; None for each that does not any more."""
+    found = []
+    for rig, name in _index.get(key, ()):
+        ob = rig.find()
+        tip = None if ob is None or ob.pose is None else ob.pose.bones.get(name)
+        found.append(tip if tip is not None and is_tip(tip) and key in _keys(tip) else None)
+    return found
 
 
 def follower_in(rig: Object, goal: Object, bone: str = "") -> PoseBone | None:
@@ -104,16 +104,6 @@ def _made_for(goal: Object) -> int | None:
     return goal.get(MADE)
 
 
-def _rank(tip: PoseBone, made_for: int | None) -> tuple[bool, bool, bool, int]:
-    ob = tip.id_data
-    return ob.library is not None, object_of(ob).identity != made_for, not _carries(tip), ob.session_uid
-
-
-def _carries(tip: PoseBone) -> bool:
-    """Whether a goal of the chain on `tip` is a bone of its armature, or parented to the armature."""
-    return any(tip.id_data in (goal.ob, goal.ob.parent) for goal in goals_of(tip))
-
-
 def _key(goal: Object, bone: str) -> tuple[int, str]:
     return uid_of(goal), bone if goal.type == "ARMATURE" else ""
 
@@ -128,7 +118,7 @@ def _make() -> None:
     for ob in bpy.data.objects:
         for tip in filter(is_tip, ob.pose.bones) if ob.pose is not None else ():
             for key in _keys(tip):
-                _index.setdefault(key, []).append(_Follower(Reference.of(ob), tip.name))
+                _index.setdefault(key, []).append((Reference.of(ob), tip.name))
     _counted = len(bpy.data.objects)
 
 
@@ -141,24 +131,24 @@ def _forget(_changed: object, _unused: object = None) -> None:
 # ---- copies
 
 
-def _tell_apart() -> None:
-    """Give armatures that follow what was made for another one, and are copies of it, an identity of their own."""
+@persistent
+def _tell_apart(_file: object = None, _unused: object = None) -> None:
+    """Give armatures that follow what was made for another one, and are copies of it, an identity of their own.
+
+    Before saving, and after undo, redo and loading brought back what they were.
+    """
     global _told_apart
     _told_apart = len(bpy.data.objects)
     for goal in bpy.data.objects:
         with hooks.apart(goal.name):
-            _tell_followers_apart(goal)
-
-
-def _tell_followers_apart(goal: Object) -> None:
-    made_for = _made_for(goal)
-    rigs = dict.fromkeys(tip.id_data for tip in followers(goal)) if made_for else ()
-    alike = [rig for rig in rigs if rig.library is None and object_of(rig).identity == made_for]
-    for copy in alike[1:]:
-        _new_identity(copy)
-        for own in (own.ob for tip in filter(is_tip, copy.pose.bones) for own in goals_of(tip)):
-            if _made_for(own) == made_for and owner_of(own) == copy and own.is_editable:  # it was copied along
-                mark(own, copy)
+            made_for = _made_for(goal)
+            rigs = dict.fromkeys(tip.id_data for tip in followers(goal)) if made_for else ()
+            alike = [rig for rig in rigs if rig.library is None and object_of(rig).identity == made_for]
+            for copy in alike[1:]:
+                _new_identity(copy)
+                for own in (own.ob for tip in filter(is_tip, copy.pose.bones) for own in goals_of(tip)):
+                    if _made_for(own) == made_for and owner_of(own) == copy and own.is_editable:  # it was copied along
+                        mark(own, copy)
 
 
 @persistent
@@ -167,15 +157,9 @@ def _after_update(_scene: Scene, depsgraph: Depsgraph) -> None:
         _tell_apart()
 
 
-@persistent
-def _at_file(_file: object, _unused: object = None) -> None:
-    """Tell copies apart before saving, and after undo, redo and loading brought back what they were."""
-    _tell_apart()
-
-
 HANDLERS = (
     *((name, _forget) for name in ("undo_post", "redo_post", "load_post")),
-    *((name, _at_file) for name in ("undo_post", "redo_post", "load_post", "save_pre")),
+    *((name, _tell_apart) for name in ("undo_post", "redo_post", "load_post", "save_pre")),
     ("depsgraph_update_post", _after_update),
 )
 

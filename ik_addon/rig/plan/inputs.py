@@ -9,27 +9,24 @@ What more than that places, a constraint for instance, is opaque: its evaluated 
 read, but not foretold. An opaque bone below a live bone is described relative to its parent, so that it moves along.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from bpy.types import Object
 from numpy.typing import NDArray
 
-from ...core import channels
-from ...core.channels import WIDTH, Row
+from ...core.channels import WIDTH, Row, rotation_field
 from ...core.constraints import carrying, is_on
 from ...core.data_paths import below_bone
 from ...core.settings import chain_of
 from ...core.skeleton import Skeleton, matrix_array
 from ...solve.problem import Bools, Floats, Ints
+from .facts import OBJECT_FIELDS, READ, Settings
 from .presence import Presence, Reference
 from .sources import Carrier, Part, driving, uid_of
-from .watch import OBJECT_FIELDS, READ, Settings
 
 Numbers = NDArray[np.float32]
 """(F, w) the numbers of F frames, in the order of `Inputs`; frames with the same bits are the same frame."""
@@ -123,7 +120,7 @@ class Inputs:
         needed: Iterable[int],
         tips: Sequence[str],
         others: Sequence[tuple[Object, str]] = (),
-    ) -> Inputs:
+    ) -> Self:
         """Collect what determines the frames.
 
         Args:
@@ -155,7 +152,10 @@ class Inputs:
             every += [(known, bone) for bone in bones]
         places = {(known.item, bone): i for i, (known, bone) in enumerate(every)}
         riding = [i for i, (known, bone) in enumerate(every) if bone in known.riding]
-        posed = [i for i, (known, bone) in enumerate(every) if known.computes(bone)]
+        # Poses that follow from that of the parent.
+        posed = [
+            i for i, (k, bone) in enumerate(every) if bone in k.riding or (bone in k.needed and bone not in k.opaque)
+        ]
         posed.sort(key=lambda i: every[i][0].skeleton.depths[every[i][1]])
         parents = [places.get((known.item, int(known.skeleton.parents[bone])), -1) for known, bone in every]
 
@@ -227,7 +227,7 @@ class Inputs:
     @cached_property
     def fields(self) -> tuple[str, ...]:
         """The channels that pose the bones, in their rotation modes."""
-        return ("location", *dict.fromkeys(map(channels.rotation_field, self.modes)), "scale")
+        return ("location", *dict.fromkeys(map(rotation_field, self.modes)), "scale")
 
     def originals(self) -> list[Object] | None:
         """Return the original objects; None if one is gone, or an armature's number of bones changed."""
@@ -267,10 +267,6 @@ class _Posed:
     """The bones whose pose is needed."""
     riding: set[int] = field(default_factory=set)
     """Those of the opaque ones that are below live bones."""
-
-    def computes(self, bone: int) -> bool:
-        """Whether the pose of a bone follows from that of its parent."""
-        return bone in self.needed and (bone in self.riding or bone not in self.opaque)
 
 
 class _Collected:
@@ -346,7 +342,7 @@ class _Collected:
         parts: list[Part] = []
         found: set[Carrier] = set()
         for ob, placed in self.objects:
-            parts += [Part(ob)] if placed.is_opaque else driving(ob, _places)
+            parts += [Part(ob)] if placed.is_opaque else driving(ob, OBJECT_FIELDS.__contains__)
         for known in self.armatures.values():
             ob, named = known.ob, known.skeleton.names
             names = {named[bone] for bone in known.needed - known.opaque}
@@ -379,11 +375,6 @@ def _is_opaque(ob: Object, seen: Object) -> bool:
         return True
     bone = ob.parent.data.bones.get(ob.parent_bone) if ob.parent_type == "BONE" else None
     return bone is not None and bone.use_relative_parent
-
-
-def _places(path: str) -> bool:
-    """Whether a data path of an object concerns its transform."""
-    return path in OBJECT_FIELDS
 
 
 def _is_read(names: Collection[str], path: str) -> bool:

@@ -71,6 +71,17 @@ def stiffness_of(bone: PoseBone) -> tuple[float, float, float]:
     return bone.ik_stiffness_x, bone.ik_stiffness_y, bone.ik_stiffness_z
 
 
+def has_plane(bones: Sequence[PoseBone]) -> bool:
+    """Whether Planar has an effect on a chain, root first; with limits or orientation, bones leave the plane."""
+    settings = chain_of(bones[-1])
+    return not (settings.use_rotation or is_limited(bones))
+
+
+def is_limited(bones: Sequence[PoseBone]) -> bool:
+    """Whether the bones of a chain, root first, are solved within limits."""
+    return chain_of(bones[-1]).use_limits and not all(map(is_free, bones))
+
+
 # ---- hinges
 
 

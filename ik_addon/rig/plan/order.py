@@ -7,17 +7,11 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def in_order(nodes: Iterable[Node], needs: Mapping[Node, Iterable[Node]]) -> tuple[list[Node], list[Node]]:
-    """Return the nodes, each after those that it needs, otherwise in the given order; and the nodes in loops."""
-    waiting = list(nodes)
-    mutual = [node for node in waiting if node in all_needs(node, needs)]
-    waiting = [node for node in waiting if node not in mutual]
-    done: list[Node] = []
-    while waiting:
-        open_ = set(waiting)
-        ready = next(node for node in waiting if open_.isdisjoint(needs.get(node, ())))
-        waiting.remove(ready)
-        done.append(ready)
-    return done, mutual
+    """Return the nodes, each after those that it needs, and the nodes in loops."""
+    every = {node: all_needs(node, needs) for node in nodes}
+    # What a node needs has fewer needs than the node itself, except in a loop.
+    ordered = sorted(every, key=lambda node: len(every[node]))
+    return [node for node in ordered if node not in every[node]], [node for node in every if node in every[node]]
 
 
 def all_needs(node: Node, needs: Mapping[Node, Iterable[Node]]) -> set[Node]:

@@ -4,8 +4,6 @@ A plan holds structure. It is built once and kept until the rig or a setting cha
 it was made from has another value on another frame. The bones that chains pose are the same on all frames.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -19,15 +17,13 @@ from ...core.skeleton import Skeleton
 from ...core.translation.sentences import UserError
 from ...solve.problem import Floats, Ints
 from . import chain as chains
-from .chain_plan import ChainPlan
-from .facts import Origin, facts_of, own_facts
+from .facts import Origin, Values, Watched, facts_of, own_facts, values_of, watch
 from .followers import goals_of
-from .groups import Group, Node, Shape, Wave, in_waves, needs_of, shape_of, without_loops, without_shared_ends
+from .groups import ChainPlan, Group, Node, Wave, in_waves, needs_of, shape_of, without_loops, without_shared_ends
 from .inputs import Inputs
 from .order import all_needs, in_order
 from .presence import Presence, Reference
 from .sources import related, uid_of
-from .watch import Value, Watch
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +64,9 @@ class Plan:
     """Whether bones that chains of this armature pose move something that only Blender can place."""
     asked: frozenset[int]
     """`session_uid` of the other armatures whose bones do that, if they are live."""
-    watch: Watch
+    watch: tuple[Watched, ...]
     """The animated settings among those that the plan was made from."""
-    seen: Value
+    seen: Values
     """The watched values that the plan was made from; it fits frames with the same values."""
     numbers: Inputs
     """The numbers that frames are computed from."""
@@ -100,7 +96,8 @@ class Plan:
     @cached_property
     def is_searched(self) -> bool:
         """Whether a search finds chains one by one, so that many frames take as long as each by itself."""
-        return any(not shape.is_chain or (shape.is_bound and not shape.is_limb) for shape in self._shapes)
+        shapes = [wave.shape for wave in self.waves if not wave.shape.is_end]
+        return any(not shape.is_chain or (shape.is_bound and not shape.is_limb) for shape in shapes)
 
     @cached_property
     def closed(self) -> list[int]:
@@ -108,25 +105,17 @@ class Plan:
         own = [wave.chains[:, 0] for wave in self.waves if wave.shape.is_limb and wave.shape.limits is not None]
         return [int(chain) for chains in own for chain in chains]
 
-    @property
-    def _shapes(self) -> list[Shape]:
-        return [wave.shape for wave in self.waves if not wave.shape.is_end]
-
     @cached_property
     def placing(self) -> list[Reference]:
         """The objects that place goals and chains."""
         placed = {own.reference.uid: own.reference for own in self.numbers.objects}
         return [*(placed | {uid: origin.reference for uid, origin in self.origins.items()}).values()]
 
-    def leader(self, bone: int) -> int:
-        """Return the bone that a bone moves with: itself or the nearest ancestor that is solved or given, or -1."""
-        while bone >= 0 and bone not in self.solved and bone not in self.given:
-            bone = int(self.skeleton.parents[bone])
-        return bone
-
     def moves(self, bone: int) -> bool:
         """Whether a bone is posed by a chain, or moves along with one that is."""
-        return self.leader(bone) in self.solved
+        while bone >= 0 and bone not in self.solved and bone not in self.given:
+            bone = int(self.skeleton.parents[bone])
+        return bone in self.solved
 
     def length(self, tip: str) -> float:
         """Return the length at rest of the chain on a tip bone."""
@@ -141,7 +130,7 @@ class Plan:
         depsgraph: Depsgraph,
         only: Collection[str] | None = None,
         aside: Mapping[str, str] = MappingProxyType({}),
-    ) -> Plan:
+    ) -> "Plan":
         """Plan the enabled chains of an armature object.
 
         Args:
@@ -177,8 +166,9 @@ class Plan:
         ridden = {bone for pair in rides for bone in pair} - {-1}
         above = {other for bone in bones | ridden for other in (bone, *skeleton.ancestors(bone))}
         others = {uid_of(other): other for goal, bone in [*goals, (ob, "")] for other in related(goal, bone)}
-        read = partial(own_facts, live.tolist(), sorted(above - bones))
-        watch = Watch.of(ob, {skeleton.names[bone] for bone in above}, others.values())
+        of_own = partial(own_facts, live.tolist(), sorted(above - bones))
+        read = [(uid, other, of_own if other == ob else facts_of) for uid, other in others.items()]
+        watched = watch(ob, {skeleton.names[bone] for bone in above}, others.values())
         inputs = {ob.session_uid, ob.data.session_uid, *(goal.session_uid for goal, _bone in goals)}
         whole = {goal.session_uid: goal for goal, _bone in goals}.values()
 
@@ -200,10 +190,10 @@ class Plan:
             rides=rides,
             asks=any((ob.session_uid, skeleton.names[bone]) in numbers.asked for bone in solved),
             asked=frozenset(carrier.armature for carrier in numbers.asked) - {ob.session_uid},
-            watch=watch,
-            seen=watch.values(depsgraph),
+            watch=watched,
+            seen=values_of(watched, depsgraph),
             numbers=numbers,
-            origins={uid: Origin.of(other, read if other == ob else facts_of) for uid, other in others.items()},
+            origins={uid: Origin(Reference.of(other), own, own(other)) for uid, other, own in read},
             goals=tuple(map(Reference.of, whole)),
             has_all=presence.has_all(ob, whole),
         )
@@ -241,7 +231,7 @@ def _checked(
         try:
             if tip.name in aside:
                 raise UserError(aside[tip.name])
-            planned.append(ChainPlan.of(ob, tip, path, end, presence, skeleton))
+            planned.append(ChainPlan.of(tip, path, end, presence, skeleton))
         except UserError as error:
             faults[tip.name] = error.message
     return planned, paths, faults

@@ -33,21 +33,17 @@ ATTACHED = marked("'{goal}' is attached to '{own}', part of this chain. Attach i
 
 @dataclass(slots=True)
 class Reference:
-    """A reference to one object. A name is not enough: a local and a linked object may share it."""
+    """A reference to one object, also across undo. A name is not enough: a local and a linked object may share it."""
 
-    name: str
-    library: str | None
     uid: int
     """`session_uid`, which no other object gets until Blender is closed."""
     _known: Object = field(repr=False, compare=False)
-    """The object as Blender last gave it; finding it by name takes Blender longer, the more objects there are."""
+    """The object as Blender last gave it."""
 
     @classmethod
     def of(cls, ob: Object) -> Reference:
         """Return a reference to an object, or to the original of an evaluated one."""
-        original = ob.original
-        library = original.library.filepath if original.library else None
-        return cls(original.name, library, original.session_uid, original)
+        return cls(ob.original.session_uid, ob.original)
 
     def find(self) -> Object | None:
         """Return the object, even if it was renamed; None if it was deleted."""
@@ -56,10 +52,7 @@ class Reference:
                 return self._known
         except ReferenceError:  # Blender freed it, but may have read it anew
             pass
-        objects = bpy.data.objects
-        ob = objects.get((self.name, self.library))
-        if ob is None or ob.session_uid != self.uid:
-            ob = next((other for other in objects if other.session_uid == self.uid), None)
+        ob = next((other for other in bpy.data.objects if other.session_uid == self.uid), None)
         if ob is not None:
             self._known = ob
         return ob
@@ -129,6 +122,7 @@ class Presence:
         """
         _scene, *sets = with_sets(view_layer.id_data)
         self._depsgraph = depsgraph
+        self._enabled: dict[str, set[int]] = {}
         self._posed: dict[int, Object] = {}
         self._active: dict[int, list[Owned]] = {}
         self._layers = [view_layer, *(behind.view_layers[0] for behind in sets)]
@@ -143,15 +137,17 @@ class Presence:
         """What moves objects and bones, as they are evaluated."""
         return Sources(self.seen)
 
-    @cached_property
-    def in_viewports(self) -> set[int]:
-        """`session_uid` of the objects in a collection that is not disabled in viewports."""
-        return self._enabled("hide_viewport")
-
-    @cached_property
-    def in_renders(self) -> set[int]:
-        """`session_uid` of the objects in a collection that is not disabled in renders."""
-        return self._enabled("hide_render")
+    def enabled(self, switch: str) -> set[int]:
+        """`session_uid` of the objects in a collection that no `hide_viewport` or `hide_render` disables."""
+        if switch not in self._enabled:
+            found = self._enabled[switch] = set()
+            waiting = [layer.layer_collection for layer in self._layers]
+            while waiting:
+                layer = waiting.pop()
+                if not layer.exclude and not getattr(layer.collection, switch):
+                    found |= uids(layer.collection.objects)
+                    waiting += layer.children
+        return self._enabled[switch]
 
     def has(self, ob: Object) -> bool:
         """Whether an object is in the view layer; a depsgraph also holds others that properties point to."""
@@ -179,7 +175,7 @@ class Presence:
     def evaluates(self, goal: Object) -> bool:
         """Whether an object is in the view layer and evaluated in viewports."""
         uid = uid_of(goal)
-        return uid in self.present and uid in self.in_viewports and not self.seen(goal).hide_viewport
+        return uid in self.present and uid in self.enabled("hide_viewport") and not self.seen(goal).hide_viewport
 
     def has_all(self, ob: Object, goals: Collection[Object]) -> tuple[bool, ...]:
         """Return whether each view layer has an armature object and evaluates all goals of its chains.
@@ -193,16 +189,6 @@ class Presence:
 
     def _has_all(self, ob: Object, goals: Collection[Object]) -> bool:
         return ob.session_uid in self.present and all(map(self.evaluates, goals))
-
-    def _enabled(self, switch: str) -> set[int]:
-        found: set[int] = set()
-        waiting = [layer.layer_collection for layer in self._layers]
-        while waiting:
-            layer = waiting.pop()
-            if not layer.exclude and not getattr(layer.collection, switch):
-                found |= uids(layer.collection.objects)
-                waiting += layer.children
-        return found
 
 
 def why_closed(ob: Object) -> str:

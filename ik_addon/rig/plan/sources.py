@@ -11,7 +11,7 @@ from bpy.types import ID, Constraint, Object
 
 from ...core import compat
 from ...core.channels import FIELDS
-from ...core.constraints import CHAIN_CONSTRAINTS, SCALING, is_on, moved_by, targets_of
+from ...core.constraints import SCALING, is_on, moved_by, targets_of
 from ...core.data_paths import below_bone
 from ...core.goals import Holder
 from ...core.untyped import Struct
@@ -79,15 +79,20 @@ class Sources:
     def local(self, ob: Object, bone: str) -> list[Part] | None:
         """Return what the constraints on a bone read, if its parent takes the result along as it is; None if not."""
         constraints = list(filter(is_on, self._seen(ob).pose.bones[bone].constraints))
-        if not constraints or not all(isinstance(own, SCALING) or own.owner_space == "LOCAL" for own in constraints):
+        if not constraints or not all(own.type in SCALING or own.owner_space == "LOCAL" for own in constraints):
             return None
         return [part for constraint in constraints for part in _read_by(constraint)]
 
     def _holding(self, ob: Object) -> dict[str, list[Part]]:
-        """Return what the constraints that move bones read, by the bone that they move."""
+        """Return what the constraints that move bones read, on these or below them, by the bone that they move."""
         uid = uid_of(ob)
         if uid not in self._movers:
-            self._movers[uid] = _by_bone(self._seen(ob))
+            found = self._movers[uid] = {}
+            seen = self._seen(ob)
+            for owner in seen.pose.bones if seen.pose is not None else ():
+                for constraint in filter(is_on, owner.constraints):
+                    for name in {owner.name, *moved_by(owner, constraint)}:
+                        found.setdefault(name, []).extend(_read_by(constraint))
         return self._movers[uid]
 
     def _next(self, part: Part) -> Iterator[Part]:
@@ -164,17 +169,6 @@ def _read_by(constraint: Constraint) -> Iterator[Part]:
     yield from _at(getattr(constraint, "space_object", None), getattr(constraint, "space_subtarget", ""))
 
 
-def _by_bone(ob: Object) -> dict[str, list[Part]]:
-    """Return what moves each constrained bone of an armature object, through constraints on it or below it."""
-    found: dict[str, list[Part]] = {}
-    for owner in ob.pose.bones if ob.pose is not None else ():
-        for constraint in filter(is_on, owner.constraints):
-            moved = moved_by(owner, constraint) if isinstance(constraint, CHAIN_CONSTRAINTS) else [owner.name]
-            for name in {owner.name, *moved}:
-                found.setdefault(name, []).extend(_read_by(constraint))
-    return found
-
-
 def _deforming(ob: Object, points: tuple[int, ...]) -> Iterator[Part]:
     """Yield what deforms points of an object; all of them if none are given."""
     modifiers: Struct = ob.modifiers
@@ -224,9 +218,7 @@ def driving(owner: Struct, is_concerned: Callable[[str], bool]) -> Iterator[Part
     visited: set[tuple[int, str]] = set()
     while waiting:
         block, concerned = waiting.pop()
-        for driver in [
-            driver for driver in compat.drivers_of(block) if not driver.mute and concerned(driver.data_path)
-        ]:
+        for driver in [own for own in compat.drivers_of(block) if not own.mute and concerned(own.data_path)]:
             for variable in driver.driver.variables:
                 for target in variable.targets if variable.type != "CONTEXT_PROP" else ():
                     if target.id is None:

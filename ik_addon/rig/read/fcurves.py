@@ -5,11 +5,9 @@ that plays one as it is, as most importers and Push Down make it. Otherwise `Not
 to evaluate the frames.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from bpy.types import NlaStrip, NlaTrack, Object, PoseBone, Scene
@@ -22,8 +20,8 @@ from ...core.hooks import others_handle_frames
 from ...core.settings import chain_of
 from ...core.untyped import Struct, Versioned
 from ...solve.problem import Bools, Ints
+from ..plan.facts import BONE_BYSTANDERS, BYSTANDERS, OBJECT_FIELDS, Settings
 from ..plan.inputs import MATRIX, Inputs, Numbers
-from ..plan.watch import BONE_BYSTANDERS, BYSTANDERS, OBJECT_FIELDS, Settings
 
 NOISE = 1e-5
 """Matrices in single precision differ by less than this fraction of their largest number."""
@@ -134,19 +132,18 @@ def _settings(tip: PoseBone, curves: Curves, driven: Collection[str], frames: Se
     return values
 
 
-def _placing(ob: Object, curves: Curves) -> Curves:
-    """Return the F-curves that place an object; raise `NotDetermined` if more than these and its parent place it."""
+def _matrices(ob: Object, curves: Curves, frames: Sequence[float]) -> Numbers:
+    """Return matrices (F, 4, 4), or (1, 4, 4), of an object without its parent, as in `Object.matrix_basis`.
+
+    Raises:
+        NotDetermined: more than F-curves and its parent places it.
+    """
     driven = _driven(ob)
     for path in {*curves, *driven}:
         known = path in OBJECT_FIELDS and path not in driven
         if not known and not path.startswith((*BYSTANDERS, "pose.bones[")):
             raise NotDetermined(f"'{path}' of '{ob.name}' is animated or driven")
-    return {name: own for name, own in curves.items() if name in OBJECT_FIELDS}
-
-
-def _matrices(ob: Object, curves: Curves, frames: Sequence[float]) -> Numbers:
-    """Return matrices (F, 4, 4), or (1, 4, 4), of an object without its parent, as in `Object.matrix_basis`."""
-    curves = _placing(ob, curves)
+    curves = {name: own for name, own in curves.items() if name in OBJECT_FIELDS}
     names = "location", "delta_location"
     own, delta = (evaluated(getattr(ob, name), curves.get(name, ()), frames) for name in names)
     moved = own + delta
@@ -222,22 +219,16 @@ def have_posed(ob: Object) -> bool:
     return any(found is not None and found[0] in ob.pose.bones for found in fields)
 
 
-class Mutes(NamedTuple):
-    """Whether each F-curve of an object is muted, in their order."""
+def mutes(ob: Object, names: Collection[str]) -> tuple[Bools, Bools]:
+    """Return whether the user muted each F-curve of an object, and the same with the channels of these bones muted.
 
-    own: Bools
-    """As the user has set it."""
-    all: Bools
-    """With those of some bones' channels muted, too."""
-
-
-def mutes(ob: Object, names: Collection[str]) -> Mutes:
-    """Return how the channels of these bones are muted; nothing if another object plays their F-curves, too."""
+    Nothing if another object plays their F-curves, too.
+    """
     # An Action constraint plays those of its own bone alone, and a constrained bone is not live.
     curves = () if compat.other_animated(ob) else compat.curves_of(ob)
     own = np.array([curve.mute for curve in curves], dtype=bool)
     found = [channels.channel_of(curve.data_path) for curve in curves]
-    return Mutes(own, own | np.array([channel is not None and channel[0] in names for channel in found], dtype=bool))
+    return own, own | np.array([channel is not None and channel[0] in names for channel in found], dtype=bool)
 
 
 def mute(seen: Object, muted: Bools) -> bool:

@@ -5,27 +5,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 from bpy.types import Depsgraph, Object
-from mathutils import Matrix
+from mathutils import Matrix, Quaternion
 
 from ...core import channels, compat, transforms
 from ...core.channels import FIELDS, WIDTH, Row
 from ...core.data_paths import set_at, value_at
 from ...core.settings import chain_of
-from ...core.skeleton import FARTHEST, affine, inverse, inverse_of_one, moved
+from ...core.skeleton import FARTHEST, FLATTENED, affine, inverse, inverse_of_one, matrix_array, moved, orthonormal
 from ...core.untyped import Column, Struct
-from ...solve.maths.products import times
+from ...solve.maths.products import determinants, times
 from ...solve.problem import Bools, Floats, Ints
+from ..plan.facts import Settings
 from ..plan.inputs import MATRIX, Bones, Inputs, Numbers, Spot
 from ..plan.plan import Plan
 from ..plan.presence import Reference
-from ..plan.watch import Settings
-from .orientation import orientation
 
 
 class Frames:
@@ -58,11 +57,19 @@ class Frames:
         else:
             self.basis = transforms.basis(self.rows, inputs.modes, inputs.connected)
             self.poses = np.zeros((max(len(self.rows), len(given)), *self.basis.shape[1:]))
-            self._own = dict(zip(inputs.opaque, given.swapaxes(0, 1), strict=True))
-            if self._own:
+            own = dict(zip(inputs.opaque, given.swapaxes(0, 1), strict=True))
+            if own:
                 self.poses[:, inputs.opaque] = given
             with np.errstate(all="ignore"):
-                self._pose(inputs.offsets @ self.basis)
+                local = inputs.offsets @ self.basis  # the matrices that bones would have relative to their parents
+                for bone, parent in inputs.posed:
+                    above = None if parent < 0 else self.poses[:, parent]
+                    if above is not None and bone in inputs.riding:
+                        self.poses[:, bone] = above @ own[bone]
+                    elif not inputs.plain[bone]:
+                        self.poses[:, bone] = inputs.to_pose(bone, self.basis[:, bone], above)
+                    else:
+                        self.poses[:, bone] = local[:, bone] if above is None else above @ local[:, bone]
         settings = numbers[:, inputs.settings].astype(np.float64)
         self.settings = settings.reshape(len(numbers), len(inputs.tips), len(Settings._fields))
         """(F, C, S) `Settings` of the chains."""
@@ -87,28 +94,10 @@ class Frames:
         """Return basis matrices (F, 4, 4) of an object or its bone, from its own channels."""
         return self._locals[spot.item] if spot.bone < 0 else self.basis[:, spot.bone]
 
-    def _pose(self, local: Floats) -> None:
-        """Pose bones from the matrices (F, n, 4, 4) that they would have relative to their parents."""
-        inputs, poses = self.inputs, self.poses
-        for bone, parent in inputs.posed:
-            above = None if parent < 0 else poses[:, parent]
-            if bone in inputs.riding:
-                assert above is not None
-                poses[:, bone] = above @ self._own[bone]
-            elif not inputs.plain[bone]:
-                poses[:, bone] = inputs.to_pose(bone, self.basis[:, bone], above)
-            else:
-                poses[:, bone] = local[:, bone] if above is None else above @ local[:, bone]
-
 
 def _once(numbers: Column) -> Column:
     """Return numbers (F, ...), reduced to (1, ...) if they are the same on all frames."""
     return numbers[:1] if len(numbers) > 1 and (numbers == numbers[:1]).all() else numbers
-
-
-def _number(name: str) -> property:
-    """Return a property of `Goals` for one of `Settings`."""
-    return property(lambda goals: goals.settings[..., Settings._fields.index(name)])
 
 
 @dataclass(frozen=True)
@@ -125,13 +114,12 @@ class Goals:
     pole: Floats
     """(F, C, 3) in the armature's object space; zero if the chain has no pole."""
     settings: Floats
-    """(F, C, S) `Settings`; the properties below are (F, C)."""
+    """(F, C, S) `Settings`"""
 
-    pole_angle = _number("pole_angle")
-    softness = _number("softness")
-    push_limit = _number("push_limit")
-    tolerance = _number("tolerance")
-    influence = _number("influence")
+    @property
+    def value(self) -> Settings:
+        """The same (F, C) one by one."""
+        return Settings.of(self.settings)
 
     @property
     def turned(self) -> Floats:
@@ -191,7 +179,13 @@ def numbers_now(
     originals = [placed.reference.find() for placed in inputs.objects]
     seen = [None if original is None else original.evaluated_get(depsgraph) for original in originals]
     numbers = np.empty((1, inputs.width), dtype=np.float32)
-    numbers[0, : inputs.rows.start] = _matrices(inputs, seen)
+    found: list[float] = []
+    for placed, shown in zip(inputs.objects, seen, strict=True):
+        if shown is None:
+            found += [np.nan] * MATRIX
+        else:
+            found += _elements(shown.matrix_world if placed.is_opaque else shown.matrix_basis)
+    numbers[0, : inputs.rows.start] = found
     numbers[0, : inputs.rows.start] += 0.0  # turns -0.0 into 0.0
     rows = numbers[0, inputs.rows].reshape(len(inputs.modes), WIDTH)
     start = inputs.given.start
@@ -245,17 +239,6 @@ def _poses(inputs: Inputs, ob: Object, bones: Bones) -> Floats:
     return poses
 
 
-def _matrices(inputs: Inputs, seen: Iterable[Object | None]) -> list[float]:
-    """Return the elements of the matrices of objects, row by row: of their own transforms, or world matrices."""
-    found: list[float] = []
-    for placed, ob in zip(inputs.objects, seen, strict=True):
-        if ob is None:
-            found += [np.nan] * MATRIX
-        else:
-            found += _elements(ob.matrix_world if placed.is_opaque else ob.matrix_basis)
-    return found
-
-
 def _elements(matrix: Matrix) -> list[float]:
     """Return the elements of a matrix (4, 4), row by row."""
     matrix = matrix.copy()  # of a property, Blender would compute it again for each row
@@ -293,7 +276,9 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
             places[:, 1, c] = frames.at(side)[:, :3, 3]
     if turning:
         rotation[:, turning] = orientation(times(to_object[:, None], seen))
-    places = transformed(to_object[:, None, None], places)
+    with np.errstate(all="ignore"):
+        places = moved(to_object[:, None, None], places)
+        places = np.where(np.abs(places) < FARTHEST, places, np.nan)  # too far away for Blender's single precision
     for c, side in enumerate(inputs.poles):
         if side is None:
             places[:, 1, c] = 0.0
@@ -310,13 +295,6 @@ def sample_of(plan: Plan, frames: Frames) -> Sample:
     )
 
 
-def transformed(matrices: Floats, points: Floats) -> Floats:
-    """Transform points (..., 3) by matrices; NaN where they are too far away for Blender's single precision."""
-    with np.errstate(all="ignore"):
-        there = moved(matrices, points)
-        return np.where(np.abs(there) < FARTHEST, there, np.nan)
-
-
 def take_animated(ob: Object, depsgraph: Depsgraph) -> None:
     """Set the animated properties of the original armature object, and of its armature, to their evaluated values.
 
@@ -324,14 +302,68 @@ def take_animated(ob: Object, depsgraph: Depsgraph) -> None:
     animating the copies, so everything but the written channels would be rendered as on another frame.
     """
     seen = ob.evaluated_get(depsgraph)
-    _take(ob, seen)
-    _take(ob.data, seen.data)
+    own: Struct
+    for own, evaluated in ((ob, seen), (ob.data, seen.data)):
+        paths = {curve.data_path for curve in compat.animating(own)}
+        # Rotation modes first: setting one converts the rotation.
+        for path in sorted(paths, key=lambda path: not path.endswith("rotation_mode")):
+            value = value_at(evaluated, path)
+            with suppress(ValueError, AttributeError, TypeError, KeyError):  # an F-curve's property may not exist
+                set_at(own, path, value)
 
 
-def _take(original: Struct, evaluated: Struct) -> None:
-    paths = {curve.data_path for curve in compat.animating(original)}
-    # Rotation modes first: setting one converts the rotation.
-    for path in sorted(paths, key=lambda path: not path.endswith("rotation_mode")):
-        value = value_at(evaluated, path)
-        with suppress(ValueError, AttributeError, TypeError, KeyError):  # an F-curve's property may not exist
-            set_at(original, path, value)
+# ---- the orientation of targets and bones as solvers use it: in the object space of the armature, right-handed
+
+
+def orientation(matrices: Floats) -> Floats:
+    """Return orientations (..., 3, 3) of matrices (..., 4, 4); the X axis of mirrored ones is flipped."""
+    frames = orthonormal(matrices[..., :3, :3])
+    with np.errstate(invalid="ignore"):
+        frames[..., 0] *= np.where(np.linalg.det(frames) < 0.0, -1.0, 1.0)[..., None]
+    return frames
+
+
+def displaced(moves: Floats, rotations: Floats) -> Floats:
+    """Return orientations (..., 3, 3) after they are moved by matrices (..., 3, 3) that may scale, mirror or flatten.
+
+    A matrix that flattens does not count as mirrored, as where orientations are read from matrices.
+    """
+    frames = times(moves, rotations)
+    sizes = np.linalg.norm(moves, axis=-2).prod(axis=-1)
+    with np.errstate(invalid="ignore"):
+        frames[..., 0] *= np.where(determinants(moves) < -FLATTENED * sizes, -1.0, 1.0)[..., None]
+        frames[..., 2] = np.cross(frames[..., 0], frames[..., 1])
+    return orthonormal(frames)
+
+
+def axes_between(world: Matrix, target: Matrix, bone: Matrix) -> Floats:
+    """Return the axes (3, 3) of a bone in its pose, in those of a target; NaN if undefined. See `chain.end_axes`.
+
+    Args:
+        world: world matrix of the armature object.
+        target: world matrix of the target.
+        bone: pose of the bone in the armature's object space.
+    """
+    seen = orientation(inverse_of_one(matrix_array(world)) @ matrix_array(target))
+    return seen.T.dot(orientation(matrix_array(bone)))
+
+
+def target_rotations(world: Floats, bones: Floats, axes: Floats) -> Floats:
+    """Return world rotations (F, 3, 3) of a target that keep a bone in its pose; inverts `axes_between`.
+
+    Args:
+        world: (F, 4, 4) world matrices of the armature object.
+        bones: (F, 4, 4) poses of the bone in the armature's object space.
+        axes: (..., 3, 3) axes of the bone in those of the target.
+    """
+    seen = times(orientation(bones), np.swapaxes(axes, -1, -2))
+    linear = world[:, :3, :3]
+    seen[:, :, 0] *= np.where(np.linalg.det(linear) < 0.0, -1.0, 1.0)[:, None]
+    turns = orthonormal(times(linear, seen))
+    return np.where(np.isfinite(turns).all(axis=(1, 2), keepdims=True), turns, np.eye(3))
+
+
+def target_rotation(world: Matrix, bone: Matrix, axes: Floats) -> Quaternion:
+    """Return the rotation of `target_rotations` for a single pose."""
+    turn = target_rotations(matrix_array(world)[None], matrix_array(bone)[None], axes)[0]
+    return Matrix(turn.tolist()).to_quaternion()

@@ -30,8 +30,7 @@ from ...solve.maths.turns import Frame, applied, back_product, product, transpos
 from ...solve.maths.vectors import Vector, minus, norm, plus, times, unit
 from ...solve.problem import Aim, Floats, Solved
 from ...solve.solver import begin_on_side
-from ..plan.chain_plan import ChainPlan
-from ..plan.groups import Shape, Wave
+from ..plan.groups import ChainPlan, Wave
 from ..plan.plan import Plan
 from .limb import SINGLE_STEPS, STRAIGHT, UNIFORM, WRITTEN_TOLERANCE
 
@@ -112,12 +111,12 @@ class LoneWave:
     def of(cls, plan: Plan, wave: Wave) -> LoneWave | None:
         """Lay out the chains of a wave; return None if they are left to arrays."""
         shape, skeleton = wave.shape, plan.skeleton
-        if not _suits(shape) or "AXIS_ANGLE" in set(wave.modes.ravel().tolist()):
+        is_usual = shape.is_chain and shape.plain and shape.out_of_reach is not OutOfReach.PUSH_ROOT
+        if not is_usual or shape.is_end or shape.planar or "AXIS_ANGLE" in wave.modes:
             return None
         lone = []
-        for bones, modes, index in zip(
-            wave.bones.tolist(), wave.modes.tolist(), wave.chains[:, 0].tolist(), strict=True
-        ):
+        parts = wave.bones.tolist(), wave.modes.tolist(), wave.chains[:, 0].tolist()
+        for bones, modes, index in zip(*parts, strict=True):
             skew = skeleton.skews[bones[0]]
             lone.append(
                 Lone(
@@ -129,7 +128,12 @@ class LoneWave:
                     [transposed(rest) for rest in skeleton.joint_rests[bones].tolist()],
                 )
             )
-        settings = _settings(shape)
+        at, limits = np.tile(np.eye(3), (1, len(shape.parents), 1, 1)), None
+        if shape.limits is not None:
+            angles = np.array(shape.limits)
+            limits = Limits(at[0], at[:, 0], angles[:, :4], angles[:, 4:])
+        nowhere = np.zeros((1, len(shape.parents) + 1, 3))
+        settings = Problem(nowhere, at, Goal(nowhere[:, 0]), limits=limits, **shape.given())
         limbs = KnownLimbs.of(settings) if shape.is_bound and shape.is_limb else None
         is_searched = shape.is_bound and shape.solver is not Solver.FABRIK and len(shape.parents) > 1
         is_searched &= shape.out_of_reach is OutOfReach.EXTEND
@@ -324,22 +328,6 @@ class LoneInFK:
         found = np.zeros((len(poses), 4, 4))
         found[:, :3], found[:, 3, 3] = np.array(poses).swapaxes(1, 2), 1.0
         return found
-
-
-def _suits(shape: Shape) -> bool:
-    """Whether groups of a shape are chains of the usual kind."""
-    is_usual = shape.is_chain and shape.plain and not (shape.is_end or shape.planar)
-    return is_usual and shape.out_of_reach is not OutOfReach.PUSH_ROOT
-
-
-def _settings(shape: Shape) -> Problem:
-    """Return a problem with the settings of a shape."""
-    bones, limits = len(shape.parents), None
-    frames = np.tile(np.eye(3), (1, bones, 1, 1))
-    if shape.limits is not None:
-        angles = np.array(shape.limits)
-        limits = Limits(frames[0], frames[:, 0], angles[:, :4], angles[:, 4:])
-    return Problem(np.zeros((1, bones + 1, 3)), frames, Goal(np.zeros((1, 3))), limits=limits, **shape.given())
 
 
 def _rotation(turn: Frame, mode: str, old: Sequence[float]) -> Sequence[float]:

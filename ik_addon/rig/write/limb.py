@@ -10,8 +10,7 @@ from typing import TypeVar
 import numpy as np
 from bpy.types import Object
 
-from ...core import channels
-from ...core.channels import FIELDS, Row
+from ...core.channels import FIELDS, Row, basis_rotation, slerp, with_rotation
 from ...core.skeleton import orthonormal
 from ...solve import Limits, OutOfReach, Solution, Status
 from ...solve.maths.numbers import Nested
@@ -222,7 +221,7 @@ class Limbs:
         if scale.all():
             return orthonormal(self.skew().frames_without(self.poses[:, :, :3, :3] / scale[:, :, None, :]))
         unscaled = self.basis.copy()
-        unscaled[:, :, :3, :3] = channels.basis_rotation(self.basis, self.rows)
+        unscaled[:, :, :3, :3] = basis_rotation(self.basis, self.rows)
         frames = np.empty_like(unscaled[:, :, :3, :3])
         for members, bones in self._by_group():
             for i, bone in enumerate(bones):
@@ -257,8 +256,8 @@ class Limbs:
 
     def blended(self, fk: Limbs, influence: Floats) -> Limbs:
         """Return the limbs blended from their FK pose (0) to this one (1), by the influence (B, n) on each bone."""
-        start, end = (channels.basis_rotation(limbs.basis, limbs.rows) for limbs in (fk, self))
-        rotations = channels.slerp(start, end, influence)
+        start, end = (basis_rotation(limbs.basis, limbs.rows) for limbs in (fk, self))
+        rotations = slerp(start, end, influence)
         share = influence[:, :, None].astype(np.float32)
         rows = fk.rows.copy()
         for name in ("location", "scale"):
@@ -267,7 +266,7 @@ class Limbs:
         basis = fk.basis.copy()
         basis[:, :, :3, 3] += share * (self.basis[:, :, :3, 3] - fk.basis[:, :, :3, 3])
         basis[:, :, :3, :3] = rotations * rows[:, :, FIELDS["scale"]][:, :, None, :]
-        rows = channels.with_rotation(rows, rotations, self.wave.modes[self.group])
+        rows = with_rotation(rows, rotations, self.wave.modes[self.group])
         # Bones with no influence, or not solved, keep their FK channels exactly; with full influence, the solved ones.
         still = (influence == 0.0) | (self.rows == fk.rows).all(axis=2)
         for chosen, own in ((influence == 1.0, self), (still, fk)):
@@ -281,11 +280,11 @@ class Limbs:
         """
         scale = solution.stretch
         if self.wave.shape.out_of_reach is OutOfReach.STRETCH:
-            above = self._of_parents(np.ones_like(scale[:, 0]), scale)
+            above = np.append(np.ones_like(scale[:, :1]), scale, axis=1)[:, np.array(self.wave.shape.parents) + 1]
             scale = scale / np.where(self.plan.skeleton.inherits_scale[self.wave.bones][self.group], above, 1.0)
         placed = self._place_rigid if self.rigid().all() else self._place_bone_by_bone
         rotations, basis, poses = placed(frames, solution, scale)
-        rows = channels.with_rotation(self.rows, rotations, self.wave.modes[self.group])
+        rows = with_rotation(self.rows, rotations, self.wave.modes[self.group])
         if self.wave.shape.out_of_reach is OutOfReach.STRETCH:
             rows[:, :, FIELDS["scale"]] *= scale[:, :, None].astype(np.float32)
         if self.wave.shape.out_of_reach is OutOfReach.PUSH_ROOT:
@@ -293,9 +292,7 @@ class Limbs:
         posed = replace(self, rows=rows, basis=basis, still=None)
         if poses is not None:
             vars(posed)["poses"] = poses
-        keep = np.asarray(solution.status == Status.INVALID)
-        if not np.isfinite(rows).all():
-            keep |= ~np.isfinite(rows).all(axis=(1, 2))
+        keep = (solution.status == Status.INVALID) | ~np.isfinite(rows).all(axis=(1, 2))
         if not (self.is_exact() or np.isfinite(posed.poses).all()):
             keep |= ~np.isfinite(posed.poses).all(axis=(1, 2, 3))
         if keep.any():
@@ -337,7 +334,7 @@ class Limbs:
         """(B, n, 3, 3) factors that turn frames relative to their parents into rotations of channels."""
         below, parents = above(self.wave.shape.parents)
         frames = self.frames()
-        kept = times_back(channels.basis_rotation(self.basis, self.rows), frames)
+        kept = times_back(basis_rotation(self.basis, self.rows), frames)
         kept[:, below] = times(kept[:, below], frames[:, parents])
         return kept
 
@@ -377,10 +374,6 @@ class Limbs:
                     basis[members, 0, :3, 3] = local[:, :3, 3]
                 poses[members, i] = self.plan.skeleton.to_pose(self.ob, bone, basis[members, i], parent)
         return rotations, basis, poses
-
-    def _of_parents(self, root: Floats, values: Floats) -> Floats:
-        """Return the values (B, n, ...) of the bones' parents; `root` (B, ...) is the value of the root's parent."""
-        return np.concatenate([root[:, None], values], axis=1)[:, np.array(self.wave.shape.parents) + 1]
 
     def _by_group(self) -> list[tuple[Ints, list[int]]]:
         """Return the members and bones of each group."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,29 +40,30 @@ def solve_limbs(
         return _turned_ends(limbs, goals, outcomes)
     solution, posed = _solve_once(limbs, goals, hurried, smooth=smooth)
     if not limbs.is_exact():
-        posed, solution, missed = _refined(posed, solution, goals, hurried)
-        if missed.any():
-            _correct_outcome(solution, posed, goals, missed)
+        posed, solution = _refined(posed, solution, goals, hurried)
     outcomes.put(limbs, solution, goals)
-    if (goals.influence < 1.0).any():
-        posed = posed.blended(limbs, _influence(limbs, goals))
+    if (goals.value.influence < 1.0).any():
+        # Of each bone: that of its chain, or the largest if chains share it.
+        shape, influence = limbs.wave.shape, np.zeros(limbs.rows.shape[:2])
+        for e, path in enumerate(paths(shape.parents, shape.segments)):
+            own = list(path[:-1])
+            influence[:, own] = np.maximum(influence[:, own], goals.value.influence[:, e, None])
+        posed = posed.blended(limbs, influence)
     return posed
 
 
-def _refined(limbs: Limbs, solution: Solution, goals: Goals, hurried: bool) -> tuple[Limbs, Solution, Bools]:
+def _refined(limbs: Limbs, solution: Solution, goals: Goals, hurried: bool) -> tuple[Limbs, Solution]:
     """Solve members again, starting from their written pose, if that pose missed the solved one.
 
     Inherited scale that is not uniform changes the lengths as bones turn. If solving again hardly helps, as below bones
-    that are nearly flat, each time would only amplify rounding errors: such members keep their first pose.
-
-    Returns:
-        The limbs, their solution, and the members (B,) that still miss it.
+    that are nearly flat, each time would only amplify rounding errors: such members keep their first pose. The outcome
+    of those that still miss is that of the written pose.
     """
     allowed = WRITTEN_TOLERANCE * limbs.length()
     gaps = limbs.gaps(solution)
     missed = np.asarray((gaps > allowed).any(axis=1))
     if not missed.any():
-        return limbs, solution, missed
+        return limbs, solution
     everyone = np.ones(len(gaps), dtype=bool)
     posed, refined = limbs.members(everyone), solution.members(everyone)
     for _ in range(REFINEMENTS):
@@ -83,25 +83,13 @@ def _refined(limbs: Limbs, solution: Solution, goals: Goals, hurried: bool) -> t
     if astray.any():
         posed.put(astray, limbs.members(astray))
         refined = refined.replaced(astray, solution.members(astray))
-    return posed, refined, missed
-
-
-def _correct_outcome(solution: Solution, posed: Limbs, goals: Goals, missed: Bools) -> None:
-    """Set error and status from the written pose for the members (B,) whose written pose `missed` the solved one."""
-    joints = posed.joints()[:, posed.wave.bones.shape[1] :]
-    distances = norm((joints - goals.target).T).T
-    solution.error[missed] = (distances if solution.error.ndim == 2 else distances[:, 0])[missed]
-    away = (distances > goals.tolerance * posed.lengths(posed.joints())).any(axis=1)
-    solution.status[missed & away & (solution.status == Status.REACHED)] = Status.NOT_CONVERGED
-
-
-class Fixed(NamedTuple):
-    """The part of a problem that does not depend on its goals."""
-
-    problem: Problem
-    """With the goals of one frame, to be replaced."""
-    known: Known | None
-    """What `check` found out about it."""
+    if missed.any():
+        joints = posed.joints()
+        distances = norm((joints[:, posed.wave.bones.shape[1] :] - goals.target).T).T
+        refined.error[missed] = (distances if refined.error.ndim == 2 else distances[:, 0])[missed]
+        away = (distances > goals.value.tolerance * posed.lengths(joints)).any(axis=1)
+        refined.status[missed & away & (refined.status == Status.REACHED)] = Status.NOT_CONVERGED
+    return posed, refined
 
 
 @once
@@ -125,7 +113,7 @@ def goals_of(limbs: Limbs, goals: Goals) -> list[Goal]:
         Goal(
             target=targets[:, e],
             pole=goals.pole[:, e] if shape.poles[e] else None,
-            pole_angle=goals.pole_angle[:, e],
+            pole_angle=goals.value.pole_angle[:, e],
             rotation=goals.turned[:, e] if shape.turns[e] else None,
             segment=None if shape.is_chain else shape.segments[e],
             weight=shape.weights[e],
@@ -134,8 +122,8 @@ def goals_of(limbs: Limbs, goals: Goals) -> list[Goal]:
     ]
 
 
-def fixed(limbs: Limbs, first: Goal, *others: Goal) -> Fixed:
-    """Return the problem of limbs with any goals, checked once."""
+def fixed(limbs: Limbs, first: Goal, *others: Goal) -> tuple[Problem, Known | None]:
+    """Return the problem of limbs with any goals, which are to be replaced, and what `check` found out about it."""
     if "fixed" not in limbs.remembered:
         shape = limbs.wave.shape
         problem = Problem(
@@ -150,8 +138,8 @@ def fixed(limbs: Limbs, first: Goal, *others: Goal) -> Fixed:
             plane=limbs.plane(),
             **shape.given(),
         )
-        limbs.remembered["fixed"] = Fixed(problem, check(problem))
-    found: Fixed = limbs.remembered["fixed"]
+        limbs.remembered["fixed"] = problem, check(problem)
+    found: tuple[Problem, Known | None] = limbs.remembered["fixed"]
     return found
 
 
@@ -162,40 +150,24 @@ def _allowed(values: Floats, most: float = np.inf) -> Floats:
 
 def _solve_once(limbs: Limbs, goals: Goals, hurried: bool, *, smooth: Collection[str] = ()) -> tuple[Solution, Limbs]:
     first, *others = goals_of(limbs, goals)
-    known, frames = fixed(limbs, first, *others), limbs.frames()
+    (problem, known), frames = fixed(limbs, first, *others), limbs.frames()
     asked = {
         "goal": first,
         "others": tuple(others),
-        "softness": _allowed(goals.softness[:, 0], 1.0) if limbs.wave.shape.is_chain else 0.0,
-        "push_limit": _allowed(goals.push_limit[:, 0]),
-        "tolerance": _allowed(goals.tolerance.min(axis=1)),
+        "softness": _allowed(goals.value.softness[:, 0], 1.0) if limbs.wave.shape.is_chain else 0.0,
+        "push_limit": _allowed(goals.value.push_limit[:, 0]),
+        "tolerance": _allowed(goals.value.tolerance.min(axis=1)),
         "is_first_attempt": hurried,
     }
-    problem = Problem(**{**vars(known.problem), **asked})
-    solution = solve(problem, known.known)
-    own = _all_among(limbs, smooth) if smooth else np.zeros(0, dtype=bool)
-    if own.any():
+    problem = Problem(**{**vars(problem), **asked})
+    solution, chains = solve(problem, known), limbs.plan.chains
+    among = [all(chains[chain].tip in smooth for chain in group) for group in limbs.wave.chains.tolist()]
+    if any(among):
+        own = np.array(among)[limbs.group]
         clips = smoothed(problem.members(own), solution.members(own), len(frames) // len(limbs.wave.bones))
         solution = solution.replaced(own, clips)
     solution = replace(solution, joints=limbs.skew().put_on(solution.joints))
     return solution, limbs.solved(times(solution.rotations, frames), solution)
-
-
-def _all_among(limbs: Limbs, tips: Collection[str]) -> Bools:
-    """Return the members (B,) all of whose chains have their tips among these bones."""
-    chains = limbs.plan.chains
-    groups = [all(chains[chain].tip in tips for chain in group) for group in limbs.wave.chains.tolist()]
-    return np.array(groups)[limbs.group]
-
-
-def _influence(limbs: Limbs, goals: Goals) -> Floats:
-    """Return the influence (B, n) on each bone: its chain's, or the largest if chains share it."""
-    shape = limbs.wave.shape
-    influence = np.zeros((len(limbs.group), len(shape.parents)))
-    for e, path in enumerate(paths(shape.parents, shape.segments)):
-        own = list(path[:-1])
-        influence[:, own] = np.maximum(influence[:, own], goals.influence[:, e, None])
-    return influence
 
 
 # ---- end bones
@@ -231,7 +203,7 @@ def _turned_ends(limbs: Limbs, goals: Goals, outcomes: Outcomes) -> Limbs:
     )
     outcomes.at_limit[:, wave.rows] = wave.as_frames((at_limit & usable)[:, None])
     posed = limbs.solved(found[:, None], solution)
-    return posed.blended(limbs, goals.influence) if (goals.influence < 1.0).any() else posed
+    return posed.blended(limbs, goals.value.influence) if (goals.value.influence < 1.0).any() else posed
 
 
 # ---- outcomes
@@ -255,12 +227,16 @@ class Outcomes:
     def put(self, limbs: Limbs, solution: Solution, goals: Goals) -> None:
         """Set the outcomes of a wave, whose goals are (B, E)."""
         wave = limbs.wave
-        lengths = _lengths(limbs, solution)
+        lengths, rigid = limbs.length(), limbs.rigid()
+        if wave.shape.out_of_reach is OutOfReach.STRETCH or not rigid.any():
+            lengths = limbs.lengths(solution.joints)
+        elif not rigid.all():  # rigid chains keep their FK lengths
+            lengths = np.where(rigid[:, None], lengths, limbs.lengths(solution.joints))
         distance = solution.error[:, None] if wave.shape.is_chain else solution.error
         with np.errstate(all="ignore"):
             error = distance / lengths
         # A tree has one status, but some of its chains may have reached their targets.
-        reached, own = error <= goals.tolerance, solution.status[:, None]
+        reached, own = error <= goals.value.tolerance, solution.status[:, None]
         status = np.where(reached & (own != Status.INVALID), np.int8(Status.REACHED), own)
         self.status[:, wave.chains] = wave.as_frames(status)
         self.error[:, wave.chains] = wave.as_frames(error)
@@ -284,11 +260,3 @@ class Outcomes:
         some = copy(self)
         vars(some).update({name: own[chosen] for name, own in vars(self).items()})
         return some
-
-
-def _lengths(limbs: Limbs, solution: Solution) -> Floats:
-    """Return the lengths (B, E) of the chains in a solution; rigid chains keep their FK lengths."""
-    rigid = limbs.rigid()
-    if limbs.wave.shape.out_of_reach is OutOfReach.STRETCH or not rigid.any():
-        return limbs.lengths(solution.joints)
-    return limbs.length() if rigid.all() else np.where(rigid[:, None], limbs.length(), limbs.lengths(solution.joints))

@@ -1,27 +1,21 @@
 """Solve the chains of an armature in order, for F frames at once: sampled arrays in, posed arrays out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import repeat
-from typing import NamedTuple
 
 import numpy as np
 from bpy.types import Object
 
 from ...core.channels import Row
 from ...core.skeleton import flat_inverse, inverse, moved
-from ...core.untyped import Column
 from ...solve.maths.products import applied, lengths_of, times
 from ...solve.maths.turns import transposed
 from ...solve.problem import Aim, Bools, Floats, Ints
-from ..plan.chain_plan import ChainPlan
-from ..plan.groups import Wave
+from ..plan.groups import ChainPlan, Wave
 from ..plan.plan import Plan
-from ..read.orientation import displaced as displaced_rotations
-from ..read.sample import Goals, Sample
+from ..read.sample import Goals, Sample, displaced
 from .alone import Input, LoneWave, Output
 from .limb import Limbs
 from .solving import Outcomes, solve_limbs
@@ -50,17 +44,8 @@ class Last:
 
     alone: dict[int, LoneWave | None] = field(default_factory=dict)
     """The waves whose chains are solved one by one, by their index in the plan; None for the others."""
-    together: dict[tuple[int, bytes], _LastWave] = field(default_factory=dict)
-    """The groups that are solved together, by their wave and which ones they are."""
-
-
-class _LastWave(NamedTuple):
-    """The groups of one wave that were solved together."""
-
-    fk: Limbs
-    goals: Goals
-    posed: Limbs
-    outcomes: Outcomes
+    together: dict[tuple[int, bytes], tuple[Limbs, Goals, Limbs, Outcomes]] = field(default_factory=dict)
+    """The groups that are solved together, by their wave and which ones they are: in FK, their goals, and solved."""
 
 
 def pose(
@@ -104,7 +89,8 @@ def pose(
             left = current.solve_alone(last.alone[w], goals, outcomes, hurried=hurried)
             if left.any():
                 current.solve_together(last, (w, left.tobytes()), wave.some(left), goals[left], outcomes, hurried)
-    current.put_fk()
+    for bone in plan.rows.keys() - plan.solved:  # which no chain poses
+        current.poses[:, plan.rows[bone]] = current(bone)
     return Posed(current.rows, outcomes, lambda chosen: current.poses[chosen])
 
 
@@ -120,20 +106,6 @@ def misses(ob: Object, plan: Plan, sample: Sample) -> Floats:
             gaps = lengths_of(joints[:, wave.bones.shape[1] :] - members_of(wave, sample.goals[wave.chains]).target)
             lengths = limbs.lengths(joints)  # of a chain without length nothing is known
             found[:, wave.chains] = wave.as_frames(gaps / np.where(lengths > 0.0, lengths, np.nan))
-    return found
-
-
-def _are_same(values: Column, chosen: list[int] | Ints) -> bool:
-    """Whether the chosen values (F, n, ...) are the same on all frames."""
-    return values.strides[0] == 0 or bool((values[:, chosen] == values[:1, chosen]).all())
-
-
-def _displaced(before: Floats, after: Floats) -> Floats:
-    """Return the transformation between two poses of a bone (F, 4, 4), for anything that moves with it."""
-    found = times(after, inverse(before))
-    flat = ~np.isfinite(found).all(axis=(1, 2))
-    if flat.any():
-        found[flat] = times(after[flat], flat_inverse(before[flat]))
     return found
 
 
@@ -181,7 +153,8 @@ class _Poses:
             return False
         sample, inputs = self._sample, self._plan.numbers
         own = (sample.channels, wave.rows), (sample.basis, inputs.live[wave.rows])
-        return all(_are_same(*each) for each in (*own, (sample.poses, [inputs.places[parent] for parent in parents])))
+        above = sample.poses, np.array([inputs.places[parent] for parent in parents], dtype=np.int64)
+        return all(one.strides[0] == 0 or (one[:, some] == one[:1, some]).all() for one, some in (*own, above))
 
     def _reach(self, chain: ChainPlan) -> Floats:
         """Return the position (F, 3) of the head of a chain's end bone, in the axes of the tip."""
@@ -206,7 +179,7 @@ class _Poses:
                 move = self.displacement(under_target)
                 goals.target[:, g, e] = moved(move, goals.target[:, g, e])
                 if chain.takes_rotation:
-                    goals.rotation[:, g, e] = displaced_rotations(move[:, :3, :3], goals.rotation[:, g, e])
+                    goals.rotation[:, g, e] = displaced(move[:, :3, :3], goals.rotation[:, g, e])
             if under_pole >= 0 and plan.moves(under_pole):
                 goals.pole[:, g, e] = moved(self.displacement(under_pole), goals.pole[:, g, e])
         return goals
@@ -246,18 +219,20 @@ class _Poses:
         self, last: Last, key: tuple[int, bytes], wave: Wave, goals: Goals, outcomes: Outcomes, hurried: bool
     ) -> None:
         """Solve groups of a wave for goals (1, G, E), unless they were solved from the same before."""
-        limbs, goals, before = self.limbs(wave), members_of(wave, goals), last.together.get(key)
-        # The evaluated copy that an earlier solution read may be gone by now.
-        if before is not None and before.fk.ob == self._ob and before.fk.equals(limbs):
-            limbs = before.fk  # what was computed of it is remembered
-            if before.goals.equals(goals):
-                outcomes.keep(wave, before.outcomes)
-                self.put(before.posed)
-                return
+        limbs, goals = self.limbs(wave), members_of(wave, goals)
+        if key in last.together:
+            fk, before, posed, ended = last.together[key]
+            # The evaluated copy that an earlier solution read may be gone by now.
+            if fk.ob == self._ob and fk.equals(limbs):
+                limbs = fk  # what was computed of it is remembered
+                if before.equals(goals):
+                    outcomes.keep(wave, ended)
+                    self.put(posed)
+                    return
         posed = solve_limbs(limbs, goals, outcomes, hurried=hurried)
         self.put(posed)
         if not hurried:
-            last.together[key] = _LastWave(limbs, goals, posed, outcomes)
+            last.together[key] = limbs, goals, posed, outcomes
 
     def put(self, limbs: Limbs) -> None:
         """Set the pose of a wave's chains."""
@@ -268,14 +243,14 @@ class _Poses:
         else:  # Blender poses these; the armature may be gone later
             self._poses[:, wave.rows] = wave.as_frames(limbs.poses)
 
-    def put_fk(self) -> None:
-        """Set the pose of the live bones that no chain poses, once all chains are solved."""
-        for bone in self._plan.rows.keys() - self._plan.solved:
-            self.poses[:, self._plan.rows[bone]] = self(bone)
-
     def displacement(self, bone: int) -> Floats:
-        """Return the displacement (F, 4, 4) of a bone of `Plan.rides` since it was sampled, in armature space."""
-        return _displaced(self._sampled(bone), self(bone))
+        """Return how a bone, and what moves with it, was moved (F, 4, 4) since it was sampled, in armature space."""
+        before, after = self._sampled(bone), self(bone)
+        found = times(after, inverse(before))
+        flat = ~np.isfinite(found).all(axis=(1, 2))
+        if flat.any():
+            found[flat] = times(after[flat], flat_inverse(before[flat]))
+        return found
 
     def _sampled(self, bone: int) -> Floats:
         """Return the pose (F, 4, 4) in which a bone was sampled."""
@@ -285,25 +260,20 @@ class _Poses:
         """Return the pose (F, 4, 4) of a solved or sampled bone."""
         if bone in self._plan.solved:
             return self.poses[:, self._plan.rows[bone]]
-        if bone not in self._known:
-            self._known[bone] = self._follow(bone)
-        return self._known[bone]
-
-    def _follow(self, bone: int) -> Floats:
-        skeleton = self._plan.skeleton
-        seen = self._sampled(bone)
-        if not self._plan.moves(bone):
-            return seen
-        # A bone between two chains moves with its parent, which may have moved.
-        parent = int(skeleton.parents[bone])
-        if bone in self._plan.riding:
-            return times(self.displacement(parent), seen)
-        own = self._sample.basis[:, self._plan.numbers.places[bone]]
-        posed = skeleton.to_pose(self._ob, bone, own, self(parent))
-        flat = ~np.isfinite(posed).all(axis=(1, 2))
-        if flat.any():
-            posed[flat] = times(self.displacement(parent), seen)[flat]
-        return posed
+        if bone in self._known:
+            return self._known[bone]
+        found, parent = self._sampled(bone), int(self._plan.skeleton.parents[bone])
+        if self._plan.moves(bone):  # a bone between two chains moves with its parent, which may have moved
+            if bone in self._plan.riding:
+                found = times(self.displacement(parent), found)
+            else:
+                own = self._sample.basis[:, self._plan.numbers.places[bone]]
+                seen, found = found, self._plan.skeleton.to_pose(self._ob, bone, own, self(parent))
+                flat = ~np.isfinite(found).all(axis=(1, 2))
+                if flat.any():
+                    found[flat] = times(self.displacement(parent), seen)[flat]
+        self._known[bone] = found
+        return found
 
 
 def members_of(wave: Wave, goals: Goals) -> Goals:

@@ -21,8 +21,7 @@ from ...core.translation.sentences import UserError
 from ...live import reports
 from ...posing.pins import stored_pins
 from ...rig.plan.chain import chain_bones, end_of, tips, turning_end
-from ...rig.plan.chain_plan import has_plane
-from ...rig.plan.limits import FREE, ranges_of
+from ...rig.plan.limits import FREE, has_plane, ranges_of
 from ...solve import Status
 from ...solve.maths.products import times
 from ...solve.maths.rotations import norm, reject

@@ -20,7 +20,7 @@ from ...live import reports
 from ...live.reports import Report
 from ...rig.plan import chain as chains
 from ...rig.plan.chain import shares_bones
-from ...rig.plan.chain_plan import is_limited
+from ...rig.plan.limits import is_limited
 from ...solve import Solver, Status
 from ...targets.ik_fk import is_ik
 from ...targets.snap import goes_beyond_limits

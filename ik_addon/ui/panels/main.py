@@ -147,7 +147,7 @@ def has_blind_paths(ob: Object) -> bool:
 
 def blind_physics(ob: Object, scene: Scene) -> str:
     """Return which physics of a live armature are simulated on its FK pose; empty if there are none."""
-    return simulations.message(simulations.simulations(ob, scene)) if simulations.is_late(ob) else ""
+    return simulations.warning(ob, scene) if simulations.is_late(ob) else ""
 
 
 # ---- remarks of Set Up Character
