@@ -33,11 +33,7 @@ def armature(name: str = "Rig") -> bpy.types.Object:
 
 
 def add_bones(
-    ob: bpy.types.Object,
-    points: Sequence[Point],
-    names: Sequence[str],
-    parent: str | None = None,
-    connect: bool = True,
+    ob: bpy.types.Object, points: Sequence[Point], names: Sequence[str], parent: str | None = None, connect: bool = True
 ) -> None:
     """Add bones along points (one more than names), each the child of the previous one."""
     with edit_mode(ob) as bones:

@@ -168,10 +168,6 @@ def mixamo(prefix: str) -> NamedRig:
 
 
 RIGS = read("named")
-GAMES = {
-    **read("games"),
-    "Mixamo, numbered": mixamo("mixamorig12:"),
-    "Ready Player Me": mixamo(""),
-}
+GAMES = {**read("games"), "Mixamo, numbered": mixamo("mixamorig12:"), "Ready Player Me": mixamo("")}
 FOREIGN = read("foreign")
 ANIMALS = read("animals")

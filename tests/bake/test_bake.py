@@ -115,8 +115,7 @@ def test_a_pose_that_was_recorded_is_baked_on_the_current_frame_as_well(bake: An
 
 
 @pytest.mark.parametrize(
-    ("policy", "used"),
-    [("EXTEND", set()), ("PUSH_ROOT", {"location"}), ("STRETCH", {"scale"}), ("in reach", set())],
+    ("policy", "used"), [("EXTEND", set()), ("PUSH_ROOT", {"location"}), ("STRETCH", {"scale"}), ("in reach", set())]
 )
 def test_location_and_scale_are_keyed_only_if_used(bake: Any, policy: str, used: set[str]) -> None:
     ob, target = rigs.arm()

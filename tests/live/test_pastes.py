@@ -375,10 +375,7 @@ EDITS: dict[str, tuple[Callable[[bpy.types.Object], object], dict[str, dict[str,
         with_left_bones(bpy.ops.armature.duplicate),
         {"Rig": {"lower.L": "Target Rig", "lower.L.001": "Target Rig"}},
     ),
-    "separated bones": (
-        with_left_bones(bpy.ops.armature.separate),
-        {"Rig": {}, "Rig.001": {"lower.L": "Target Rig"}},
-    ),
+    "separated bones": (with_left_bones(bpy.ops.armature.separate), {"Rig": {}, "Rig.001": {"lower.L": "Target Rig"}}),
 }
 """Edits of an armature, and the chains there are then."""
 

@@ -115,8 +115,7 @@ def played(ob: bpy.types.Object) -> tuple[NDArray[np.float64], NDArray[np.float6
     """Joints of the arm (F, 3, 3) and distances of its tip from the target (F,) on all frames, in chain lengths."""
     target, length = ob.pose.bones["lower"].ik_addon.target, rigs.length(ob, "lower", 2)
     rows = rigs.on_frames(
-        FRAMES,
-        lambda: (rigs.head(ob, "upper"), rigs.head(ob, "lower"), rigs.tail(ob, "lower"), rigs.position(target)),
+        FRAMES, lambda: (rigs.head(ob, "upper"), rigs.head(ob, "lower"), rigs.tail(ob, "lower"), rigs.position(target))
     )
     found = np.array(list(rows.values())) / length
     return found[:, :3], np.linalg.norm(found[:, 2] - found[:, 3], axis=-1)

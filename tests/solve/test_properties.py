@@ -56,9 +56,7 @@ def test_mirrored_input_gives_mirrored_output(
 
 
 @for_each(
-    solver=ITERATIVE,
-    bones=(2, 3, 5, 9, 20, 50),
-    ends=((0.0, 0.9999), (0.0, 0.001), (0.978, 0.9999), (0.999999, 1.0)),
+    solver=ITERATIVE, bones=(2, 3, 5, 9, 20, 50), ends=((0.0, 0.9999), (0.0, 0.001), (0.978, 0.9999), (0.999999, 1.0))
 )
 def test_every_reachable_target_is_reached_in_few_passes(solver: Solver, bones: int, ends: tuple[float, float]) -> None:
     low, high = ends

@@ -49,11 +49,7 @@ def draw_quickly(sidebar_over_viewport: bool = False) -> None:
     By default the sidebar lies beside the viewport, not over it, so that either is drawn without the other.
     """
     system: Any = bpy.context.preferences.system
-    wanted = {
-        "viewport_aa": "OFF",
-        "use_overlay_smooth_wire": False,
-        "use_region_overlap": sidebar_over_viewport,
-    }
+    wanted = {"viewport_aa": "OFF", "use_overlay_smooth_wire": False, "use_region_overlap": sidebar_over_viewport}
     for name, value in wanted.items():
         if getattr(system, name) != value:  # setting it redraws everything
             setattr(system, name, value)
