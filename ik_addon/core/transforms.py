@@ -103,7 +103,7 @@ def nearest(values: Row, mode: str) -> Row:
     """
     if mode == "QUATERNION":
         opposite = np.einsum("f...i,f...i->f...", values[1:], values[:-1]) < 0.0
-        flipped = np.concatenate([np.zeros_like(opposite[:1]), np.logical_xor.accumulate(opposite, axis=0)])
+        flipped = np.concatenate([np.zeros_like(values[:1, ..., 0], dtype=bool), np.logical_xor.accumulate(opposite)])
         return np.where(flipped[..., None], -values, values)
     out = values.astype(np.float64)
     for t in range(1, len(out)):
