@@ -71,16 +71,9 @@ def bake_stepwise(
             check_order(ob, plan, tips, others)
             stored = fk_store.held(ob, plan.live)
             baked = baked_tips(ob, plan, tips)
-            sequence = Frames(
-                view_layer,
-                ob,
-                plan,
-                only,
-                stored,
-                list(frames),
-                changes_order(plan, others),
-                baked if smooth else (),  # other chains keep playing as live solves them
-            )
+            smoothed = baked if smooth else ()  # other chains keep playing as live solves them
+            order = changes_order(plan, others)
+            sequence = Frames(view_layer, ob, plan, only, stored, list(frames), order, smoothed)
             if smooth and sequence.is_watched:
                 raise UserError(
                     "Animated settings change the chains of '{object}' between frames. Bake without Smooth",

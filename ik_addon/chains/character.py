@@ -128,7 +128,7 @@ def set_up(context: Context, ob: Object, wishes: Wishes) -> Outcome:
     remarks += _about([part for part, bones in ends.items() if are_animated(*bones)], ANIMATED)
     remarks += _about(with_chain, marked("These parts already have chains: {parts}"))
     remarks += _left_out(ob, figure, found, with_constraint, wishes.regions)
-    outcome = Outcome(tuple(map(_words, made)), tuple(tip.name for tip in tips(ob)), tuple(remarks))
+    outcome = Outcome(tuple(say(part.words) for part in made), tuple(tip.name for tip in tips(ob)), tuple(remarks))
     _last[ob.session_uid] = outcome
     return outcome
 
@@ -146,7 +146,7 @@ def _add_chains(
             add_chain(context, ob.pose.bones[name], len(part.row), with_pole, wishes.controls, with_body)
             made[part] = name
         except UserError as error:
-            remarks.append(say("The {part} got no chain. {error}", part=_words(part), error=error))
+            remarks.append(say("The {part} got no chain. {error}", part=say(part.words), error=error))
     # Adding control bones makes Blender recreate all pose bones.
     found = {part: ob.pose.bones[name] for part, name in made.items()}
     for part, tip in found.items():
@@ -188,13 +188,9 @@ def last(ob: Object) -> Outcome | None:
 # ---- what is left alone, and what was not found
 
 
-def _words(member: Member) -> str:
-    return say(member.words)
-
-
 def _about(parts: Sequence[Member], sentence: str) -> list[str]:
     """Return a sentence about parts of a figure; empty if there are no parts."""
-    return [say(sentence, parts=", ".join(map(_words, parts)))] if parts else []
+    return [say(sentence, parts=", ".join(say(part.words) for part in parts))] if parts else []
 
 
 def _those_with(figure: Figure, parts: Sequence[Member], rows: Sequence[Sequence[PoseBone]]) -> list[Member]:
