@@ -116,10 +116,8 @@ def set_up(context: Context, ob: Object, wishes: Wishes) -> Outcome:
                 spare = 1.0 - ROUNDING - extension(tip, context.view_layer.depsgraph)
                 chain_of(tip).softness = max(0.0, min(spare, SOFTNESS))
         context.view_layer.update()
-        remarks += _about(
-            [part for part, tip in made.items() if _moved(context, tip, before) > NEAR],
-            marked("These parts were bent the wrong way, so their pose changed: {parts}"),
-        )
+        bent = [part for part, tip in made.items() if _moved(context, tip, before) > NEAR]
+        remarks += _about(bent, marked("These parts were bent the wrong way, so their pose changed: {parts}"))
         if not (wishes.live or was_live):
             object_of(ob).live = False
             context.view_layer.update()
@@ -180,9 +178,8 @@ def _dress_trunk(ob: Object, figure: Figure, parts: Sequence[Member]) -> None:
 def last(ob: Object) -> Outcome | None:
     """Return the last outcome for an armature object while all its chains exist; None otherwise, as after an undo."""
     outcome = _last.get(ob.session_uid)
-    if outcome is None or not set(outcome.tips) <= {tip.name for tip in tips(ob)}:
-        return None
-    return outcome
+    is_current = outcome is not None and set(outcome.tips) <= {tip.name for tip in tips(ob)}
+    return outcome if is_current else None
 
 
 # ---- what is left alone, and what was not found
@@ -268,13 +265,11 @@ def _apply_presets(context: Context, made: Mapping[Member, PoseBone], before: Ma
     widened, removed = (
         [bone.name for bone, ranges in fitted if np.isfinite(ranges).any() == some] for some in (True, False)
     )
+    unfit = marked("The bone axes of these parts don't match how they bend, so no limits were added: {parts}")
     return [
         *_about(limited, marked("These parts keep their existing limits: {parts}")),
         *_about(outside, marked("The pose of these parts is outside human limits, so no limits were added: {parts}")),
-        *_about(
-            slanted,
-            marked("The bone axes of these parts don't match how they bend, so no limits were added: {parts}"),
-        ),
+        *_about(slanted, unfit),
         *([say(WIDENED, names=quoted(widened))] if widened else []),
         *([say(REMOVED, names=quoted(removed))] if removed else []),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -234,7 +234,8 @@ def jobs_of(options: argparse.Namespace, go_on: GoOn) -> tuple[list[Job], list[t
             raise CommandError(f"'{ob.name_full}' can't be baked. {reason}")
     for tip in options.chains or ():
         if not any(tip in job.tips for job in found):
-            raise CommandError(f"There is no chain on bone '{tip}'. The chains are on {_known(own)}")
+            known = ", ".join(f"'{found.name}'" for ob in own for found in tips(ob)) or "no bone"
+            raise CommandError(f"There is no chain on bone '{tip}'. The chains are on {known}")
     if not jobs:
         raise CommandError("There is no enabled IK chain to bake")
     for job in jobs.values():
@@ -290,10 +291,6 @@ def _chosen_tips(ob: Object, options: argparse.Namespace) -> list[str]:
     if options.chains is None:
         return [tip.name for tip in tips(ob) if chain_of(tip).enabled]
     return [tip.name for tip in tips(ob) if tip.name in options.chains]
-
-
-def _known(armatures: Iterable[Object]) -> str:
-    return ", ".join(f"'{tip.name}'" for ob in armatures for tip in tips(ob)) or "no bone"
 
 
 def _followed(ob: Object) -> set[int]:

@@ -45,9 +45,8 @@ def obstacle(context: Context) -> str:
     if ob.mode not in {"POSE", "OBJECT"}:
         return say("Switch to Pose Mode or Object Mode")
     if ob.pose is None:
-        return say(
-            "'{object}' has no pose until it is shown for the first time. Enable it in viewports", object=ob.name
-        )
+        no_pose = "'{object}' has no pose until it is shown for the first time. Enable it in viewports"
+        return say(no_pose, object=ob.name)
     if not ob.pose.bones:
         return say("'{object}' has no bones. Add them in Edit Mode", object=ob.name)
     return why_closed(ob)
