@@ -125,12 +125,11 @@ def check_order(ob: Object, plan: Plan, tips: Collection[str], others: Mapping[i
     needs = {uid: other.leaders & plans.keys() for uid, other in plans.items()}
     for uid in all_needs(ob.session_uid, needs) - {ob.session_uid}:
         if plans[uid].is_elsewhere:
-            raise UserError(
+            elsewhere = (
                 "'{object}' follows '{other}', whose targets are missing in this view layer. "
-                "Bake in a view layer that has them",
-                object=ob.name,
-                other=rigs[uid].name,
+                "Bake in a view layer that has them"
             )
+            raise UserError(elsewhere, object=ob.name, other=rigs[uid].name)
     circle = in_loops(plans)
     if ob.session_uid in circle:
         raise UserError(LOOP_OF_ARMATURES, names=" and ".join(f"'{rigs[uid].name}'" for uid in rigs if uid in circle))

@@ -138,12 +138,11 @@ def make_stepwise(
         lost = np.argwhere(~np.isfinite(moving).all(axis=(2, 3)))
         if len(lost):
             frame, bone = lost[0].tolist()
-            raise UserError(
+            no_rotation = (
                 "Bone '{bone}' has no rotation on frame {frame}: it, or a bone above it, is scaled to zero. "
-                "Reset the scale",
-                bone=ob.data.bones[bones.read[bone]].name,
-                frame=frames[frame],
+                "Reset the scale"
             )
+            raise UserError(no_rotation, bone=ob.data.bones[bones.read[bone]].name, frame=frames[frame])
         wanted = _with_root(bones, moving, rest, world, options.root, root)
         spans = (bones.figure.tails - bones.figure.heads)[list(bones.taken)]  # at rest, in the armature
         lengths = np.linalg.norm(spans @ world[:3, :3].T, axis=1).tolist()

@@ -218,10 +218,8 @@ def _left_out(
         moved = [part for part in all_parts if part.region in regions and part.words not in known]
     by_ik = _those_with(figure, moved, _constrained(ob))
     yield from _about([*with_constraint, *by_ik], WITH_CONSTRAINTS)
-    yield from _about(
-        [part for part in moved if part not in by_ik],
-        marked("Constraints move the bones of these parts. Use the rig's controls instead: {parts}"),
-    )
+    use_rig = marked("Constraints move the bones of these parts. Use the rig's controls instead: {parts}")
+    yield from _about([part for part in moved if part not in by_ik], use_rig)
     if absent:
         names = ", ".join(map(say, absent))
         yield say("Not found by name or shape. Use Add Chain instead: {parts}", parts=names)

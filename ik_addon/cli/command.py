@@ -49,10 +49,7 @@ def main(arguments: Sequence[str]) -> int:
 def _run(options: argparse.Namespace, go_on: GoOn) -> int:
     """Bake, save and report; `go_on` raises when the user interrupts."""
     _check(options)
-    if options.files:
-        return bake_files(options, go_on)
-    code, _report = bake_shot(options, Files(NAME, options), go_on)
-    return code
+    return bake_files(options, go_on) if options.files else bake_shot(options, Files(NAME, options), go_on)[0]
 
 
 def _check(options: argparse.Namespace) -> None:

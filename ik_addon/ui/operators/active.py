@@ -188,6 +188,11 @@ def given(kind: Callable[..., Declared], name: str, description: str, **rest: Va
     return kind(name=name, description=description, options={"HIDDEN", "SKIP_SAVE"}, **rest)
 
 
+def hidden(kind: Callable[..., Declared], name: str, description: str, **rest: Value) -> Declared:
+    """Return a property that users don't see, and that a repetition of the operator takes from the last time."""
+    return kind(name=name, description=description, options={"HIDDEN"}, **rest)
+
+
 def seconds(name: str, description: str, default: float, **rest: Value) -> Declared:
     """Return a property for a time, usually below a second."""
     return FloatProperty(
