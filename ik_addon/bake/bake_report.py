@@ -106,43 +106,29 @@ class BakeReport(Report):
     def playback(self) -> str:
         """How playback matches the solution, in a sentence."""
         if self.plays_alike and self.keys is not None:
-            return say(
-                "{after} of {before} keys were kept, with all joints within {distance} mm of the full bake",
-                after=self.keys.after,
-                before=self.keys.before,
-                distance=f"{1000.0 * self.keys.distance:.3g}",
-            )
+            kept = "{after} of {before} keys were kept, with all joints within {distance} mm of the full bake"
+            distance = f"{1000.0 * self.keys.distance:.3g}"
+            return say(kept, after=self.keys.after, before=self.keys.before, distance=distance)
         if self.plays_alike and self.live_turn is not None:
             return say("Playback matches the smooth solution")
         if self.plays_alike:
             return say("Playback matches the live result")
-        return say(
-            "Playback is off by up to {distance} of the chain's length and {angle}°",
-            distance=percent(self.position),
-            angle=rounded(math.degrees(self.angle)),
-        )
+        off = "Playback is off by up to {distance} of the chain's length and {angle}°"
+        return say(off, distance=percent(self.position), angle=rounded(math.degrees(self.angle)))
 
     def sentences(self) -> Iterator[str]:
         """Yield how targets were reached, which joints were at a limit or fast, and how the keys play."""
-        yield say(
-            "Baked {chains} on {frames} into '{action}'",
-            chains=count_of_chains(len(self.chains)),
-            frames=count_of_frames(self.frames),
-            action=self.action,
-        )
+        chains, frames = count_of_chains(len(self.chains)), count_of_frames(self.frames)
+        yield say("Baked {chains} on {frames} into '{action}'", chains=chains, frames=frames, action=self.action)
         if not self.missed and self.blended:
             yield say("All targets were reached where Influence is 1")
         elif not self.missed:
             yield say("All targets were reached")
         missing = [chain for chain in sorted(self.each, key=lambda chain: -chain.missed) if chain.missed]
         for chain in missing[:NAMED]:
-            missed = say(
-                "'{chain}' missed its target on {frames}, by up to {error} of its length",
-                chain=chain.name,
-                frames=count_of_frames(chain.missed),
-                error=percent(chain.error),
-            )
-            yield Remark(missed)
+            missed = "'{chain}' missed its target on {frames}, by up to {error} of its length"
+            frames, error = count_of_frames(chain.missed), percent(chain.error)
+            yield Remark(say(missed, chain=chain.name, frames=frames, error=error))
         more = len(missing) - NAMED
         if more > 0:
             yield Remark(count(more, "1 more chain missed a target", "{count} more chains missed a target"))
@@ -154,13 +140,9 @@ class BakeReport(Report):
         if more > 0:
             yield count(more, "1 more joint was at a limit", "{count} more joints were at a limit")
         if self.turning_bone:
-            yield say(
-                "Fastest joint: '{bone}', {angle}° per frame from frame {before} to {after}",
-                bone=self.turning_bone,
-                angle=f"{self.turn:.3g}",
-                before=self.turning_frames[0],
-                after=self.turning_frames[1],
-            )
+            fastest = "Fastest joint: '{bone}', {angle}° per frame from frame {before} to {after}"
+            before, after = self.turning_frames
+            yield say(fastest, bone=self.turning_bone, angle=f"{self.turn:.3g}", before=before, after=after)
         if self.live_turn is not None:
             yield say("Fastest joint without Smooth: {angle}°", angle=f"{self.live_turn:.3g}")
         yield self.playback if self.plays_alike else Remark(self.playback)

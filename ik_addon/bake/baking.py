@@ -21,7 +21,7 @@ from ..rig.plan.plan import Plan
 from .bake_report import BakeReport, remember
 from .reducing import Floor, KeyReducer
 from .sampling import Frames, proofs
-from .scene import SceneSnapshot, baked_tips, changes_order, check_armature, check_order, other_plans, time_scale
+from .scene import SceneSnapshot, baked_tips, check_armature, check_order, other_plans, time_scale
 from .solved import Solved, rotations_of
 
 
@@ -71,21 +71,13 @@ def bake_stepwise(
             check_order(ob, plan, tips, others)
             stored = fk_store.held(ob, plan.live)
             baked = baked_tips(ob, plan, tips)
-            sequence = Frames(
-                view_layer,
-                ob,
-                plan,
-                only,
-                stored,
-                list(frames),
-                changes_order(plan, others),
-                baked if smooth else (),  # other chains keep playing as live solves them
-            )
+            smoothed = baked if smooth else ()  # other chains keep playing as live solves them
+            # Whether it follows armatures whose animated settings may make them follow it in turn.
+            may_turn = not others.keys().isdisjoint(plan.leaders) and any(other.watch for other in others.values())
+            sequence = Frames(view_layer, ob, plan, only, stored, list(frames), may_turn, smoothed)
             if smooth and sequence.is_watched:
-                raise UserError(
-                    "Animated settings change the chains of '{object}' between frames. Bake without Smooth",
-                    object=ob.name,
-                )
+                changing = "Animated settings change the chains of '{object}' between frames. Bake without Smooth"
+                raise UserError(changing, object=ob.name)
             # Only solving shows which bones are pushed or stretched, but this finds most obstacles in advance.
             keyframes.check(ob, rotations_of(plan, baked), new_action=new_action)
         undo.callback(before.restore)  # not earlier: going back to the frame drops unkeyed edits of other armatures

@@ -107,14 +107,9 @@ class Frames:
         return bool(self.plan.watch) or self.changes_order
 
     @property
-    def scene(self) -> Scene:
-        """The scene in which the keys will play."""
-        return self.view_layer.id_data
-
-    @property
     def are_foretold(self) -> bool:
         """Whether F-curves alone decide all frames, as far as can be seen; playback of the keys proves it."""
-        return may_be_foretold(self.scene) and self._foretold(self.numbers[:1]) is not None
+        return may_be_foretold(self.view_layer.id_data) and self._foretold(self.numbers[:1]) is not None
 
     def solve(self, solved: Solved, *, foretold: bool) -> Generator[float, None, None]:
         """Solve all frames, which are foretold or stepped through; yields progress (0 to 1)."""
@@ -134,7 +129,7 @@ class Frames:
         everything = [*range(len(self.numbers))]
         told = self._foretold([self.numbers[index] for index in kept]) if foretold else None
         asks = any(plan.asks for plan in (self.plan, *self._view.plans.values()))
-        waiting = everything if asks or simulates(self.scene) else kept.copy()
+        waiting = everything if asks or simulates(self.view_layer.id_data) else kept.copy()
         for done, index in enumerate(waiting, start=1):
             depsgraph = at_frame(self.view_layer, self.numbers[index])
             seen = self.ob.evaluated_get(depsgraph)
@@ -167,7 +162,7 @@ class Frames:
 
     def _foretold(self, frames: Sequence[int]) -> Numbers | None:
         """Return the numbers (F, w) of frames from F-curves; None if more than these decides."""
-        if not (self.is_watched or follow_live(self.ob, self.plan.numbers, self.scene)):
+        if not (self.is_watched or follow_live(self.ob, self.plan.numbers, self.view_layer.id_data)):
             with suppress(fcurves.NotDetermined):
                 return fcurves.numbers_at(self.plan.numbers, self.stored, frames)
         return None
@@ -252,8 +247,7 @@ class Frames:
         if self.smooth:
             solved.note_live(posed, self.numbers)
             posed = pose(ob, plan, fk, smooth=self.smooth)
-        solved.put(start, fk.channels, posed, plan)
-        solved.note_blended(start, plan, fk.goals.value.influence)
+        solved.put(start, fk.channels, fk.goals.value.influence, posed, plan)
 
 
 def at_frame(view_layer: ViewLayer, frame: float) -> Depsgraph:

@@ -41,17 +41,14 @@ def chosen_tips(ob: Object, which: str, active: PoseBone | None = None) -> list[
     tips = chain.tips(ob)
     if which == "ACTIVE":
         if active is None:
-            raise UserError(
-                "The active bone of '{object}' is not part of an IK chain. Make a bone of a chain active",
-                object=ob.name,
-            )
+            no_chain = "The active bone of '{object}' is not part of an IK chain. Make a bone of a chain active"
+            raise UserError(no_chain, object=ob.name)
         tips = [active]
     elif which == "SELECTED":
         tips = [tip for tip in tips if any(compat.is_selected(bone) for bone in chain.posed_bones(tip))]
         if not tips:
-            raise UserError(
-                "No selected bone of '{object}' is part of an IK chain. Select a bone of a chain", object=ob.name
-            )
+            none_selected = "No selected bone of '{object}' is part of an IK chain. Select a bone of a chain"
+            raise UserError(none_selected, object=ob.name)
     enabled = [tip.name for tip in tips if chain_of(tip).enabled]
     if not tips:
         raise UserError("'{object}' has no IK chain. Add one first", object=ob.name)
@@ -88,9 +85,8 @@ def frames_between(first: int, last: int, step: int = 1) -> list[int]:
         raise UserError("The step is {step}, but must be 1 frame or more", step=step)
     for frame in (first, last):
         if not FIRST <= frame <= LAST:
-            raise UserError(
-                "There is no frame {frame}. Choose frames from {first} to {last}", frame=frame, first=FIRST, last=LAST
-            )
+            beyond = "There is no frame {frame}. Choose frames from {first} to {last}"
+            raise UserError(beyond, frame=frame, first=FIRST, last=LAST)
     if last < first:
         raise UserError("The frame range is empty: it starts at {first} and ends at {last}", first=first, last=last)
     frames = list(range(first, last + 1, step))
@@ -107,9 +103,8 @@ def check_armature(ob: Object, view_layer: ViewLayer) -> None:
     if ob.mode == "EDIT":
         raise UserError("'{object}' is in Edit Mode. Exit Edit Mode to bake", object=ob.name)
     if not Presence(view_layer).evaluates(ob):
-        raise UserError(
-            "'{object}' is excluded from this view layer or disabled in viewports. Enable it to bake", object=ob.name
-        )
+        unseen = "'{object}' is excluded from this view layer or disabled in viewports. Enable it to bake"
+        raise UserError(unseen, object=ob.name)
     if ob.data.pose_position == "REST":
         raise UserError("'{object}' is in Rest Position. Switch it to Pose Position", object=ob.name)
 
@@ -130,28 +125,19 @@ def check_order(ob: Object, plan: Plan, tips: Collection[str], others: Mapping[i
     needs = {uid: other.leaders & plans.keys() for uid, other in plans.items()}
     for uid in all_needs(ob.session_uid, needs) - {ob.session_uid}:
         if plans[uid].is_elsewhere:
-            raise UserError(
+            elsewhere = (
                 "'{object}' follows '{other}', whose targets are missing in this view layer. "
-                "Bake in a view layer that has them",
-                object=ob.name,
-                other=rigs[uid].name,
+                "Bake in a view layer that has them"
             )
+            raise UserError(elsewhere, object=ob.name, other=rigs[uid].name)
     circle = in_loops(plans)
     if ob.session_uid in circle:
         raise UserError(LOOP_OF_ARMATURES, names=" and ".join(f"'{rigs[uid].name}'" for uid in rigs if uid in circle))
     for uid, tip in between(plans, ob.session_uid, tips):
         name = chain_name(rigs[uid].pose.bones[tip])
         first = say("the chain on '{tip}' of '{other}'", tip=name, other=rigs[uid].name)
-        raise UserError(
-            "'{object}' depends on {first}, which depends on another chain of '{object}'. Bake {first} first",
-            object=ob.name,
-            first=first,
-        )
-
-
-def changes_order(plan: Plan, others: Mapping[int, Plan]) -> bool:
-    """Whether an armature follows others whose animated settings may make them follow it in turn."""
-    return not others.keys().isdisjoint(plan.leaders) and any(other.watch for other in others.values())
+        depends = "'{object}' depends on {first}, which depends on another chain of '{object}'. Bake {first} first"
+        raise UserError(depends, object=ob.name, first=first)
 
 
 def other_plans(view_layer: ViewLayer, ob: Object) -> dict[int, Plan]:

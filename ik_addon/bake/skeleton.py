@@ -138,12 +138,11 @@ def make_stepwise(
         lost = np.argwhere(~np.isfinite(moving).all(axis=(2, 3)))
         if len(lost):
             frame, bone = lost[0].tolist()
-            raise UserError(
+            no_rotation = (
                 "Bone '{bone}' has no rotation on frame {frame}: it, or a bone above it, is scaled to zero. "
-                "Reset the scale",
-                bone=ob.data.bones[bones.read[bone]].name,
-                frame=frames[frame],
+                "Reset the scale"
             )
+            raise UserError(no_rotation, bone=ob.data.bones[bones.read[bone]].name, frame=frames[frame])
         wanted = _with_root(bones, moving, rest, world, options.root, root)
         spans = (bones.figure.tails - bones.figure.heads)[list(bones.taken)]  # at rest, in the armature
         lengths = np.linalg.norm(spans @ world[:3, :3].T, axis=1).tolist()
@@ -154,16 +153,14 @@ def make_stepwise(
     return Made(made, meshes, frames[0], len(frames), _remarks(ob, bones, times(inverse(worlds[:, :1]), shown)))
 
 
-def select(context: Context, made: Made, *, extend: bool = False) -> None:
-    """Select what was made in Object Mode, and deselect everything else unless `extend`."""
+def select(context: Context, obs: Sequence[Object]) -> None:
+    """Select these objects in Object Mode, and no others; the first one becomes active."""
     objects = context.view_layer.objects
     if objects.active is not None and objects.active.mode != "OBJECT":
         bpy.ops.object.mode_set(mode="OBJECT")
-    for other in objects if not extend else ():
-        other.select_set(False)
-    for own in (made.ob, *made.meshes):
-        own.select_set(True)
-    objects.active = made.ob
+    for own in objects:
+        own.select_set(own in obs)
+    objects.active = obs[0]
 
 
 # ---- bones
@@ -191,9 +188,8 @@ class Bones(NamedTuple):
         figure = Figure.of(ob)
         taken = [b for b, name in enumerate(figure.names) if not only_deform or ob.data.bones[name].use_deform]
         if not taken:
-            raise UserError(
-                "'{object}' has no deform bone. Turn on Deform for the bones that deform its meshes", object=ob.name
-            )
+            none = "'{object}' has no deform bone. Turn on Deform for the bones that deform its meshes"
+            raise UserError(none, object=ob.name)
         found: dict[int, int] = {}
         for bone in taken:
             found[bone] = _parent_of(figure, taken, found, bone)
@@ -238,11 +234,8 @@ def _root_place(bones: Bones, root: RootMotion | None) -> int:
         return -1
     place = bones.names.index(root.name)
     if bones.parents[place] >= 0:
-        raise UserError(
-            "'{bone}' can't be the root: it is below '{parent}'. Choose a bone without a parent, or a new name",
-            bone=root.name,
-            parent=bones.names[bones.parents[place]],
-        )
+        below = "'{bone}' can't be the root: it is below '{parent}'. Choose a bone without a parent, or a new name"
+        raise UserError(below, bone=root.name, parent=bones.names[bones.parents[place]])
     return place
 
 

@@ -56,8 +56,11 @@ class Solved:
         self._changes = np.zeros((len(self.rows), WIDTH), dtype=np.float32)
         """(n, 17) the largest differences from the FK pose."""
 
-    def put(self, start: int, fk: Row, posed: Posed, plan: Plan) -> None:
-        """Add a batch of frames (b, ...) that begins at the index `start`, solved with this plan."""
+    def put(self, start: int, fk: Row, influence: Floats, posed: Posed, plan: Plan) -> None:
+        """Add a batch of frames (b, ...) that begins at the index `start`, solved with this plan.
+
+        Where the influence (b, C) of a chain is below 1, no target counts.
+        """
         batch = slice(start, start + len(fk))
         found = self._channels[batch] = posed.channels[:, self.rows]
         self._changes = np.maximum(self._changes, np.abs(found - fk[:, self.rows]).max(axis=0))
@@ -67,16 +70,12 @@ class Solved:
         for c, keyed in self._own(plan):
             self._status[batch, keyed] = posed.outcomes.status[:, c]
             self.errors[batch, keyed] = posed.outcomes.error[:, c]
+            self._blended[batch, keyed] = influence[:, c] < 1.0
         self._at_limit += posed.outcomes.at_limit.sum(axis=0)
 
     def _own(self, plan: Plan) -> list[tuple[int, int]]:
         """Return the indices of the keyed chains among those of a plan, each with that among the keyed ones."""
         return [(c, self.baked.index(chain.tip)) for c, chain in enumerate(plan.chains) if chain.tip in self.baked]
-
-    def note_blended(self, start: int, plan: Plan, influence: Floats) -> None:
-        """Take the influence (b, C) of a plan's chains on a batch that begins at `start`: below 1, no target counts."""
-        for c, own in self._own(plan):
-            self._blended[start : start + len(influence), own] = influence[:, c] < 1.0
 
     def note_live(self, posed: Posed, frames: Sequence[int]) -> None:
         """Remember how fast joints turn in the live solution of all frames, when another one is baked."""

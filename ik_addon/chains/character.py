@@ -116,10 +116,8 @@ def set_up(context: Context, ob: Object, wishes: Wishes) -> Outcome:
                 spare = 1.0 - ROUNDING - extension(tip, context.view_layer.depsgraph)
                 chain_of(tip).softness = max(0.0, min(spare, SOFTNESS))
         context.view_layer.update()
-        remarks += _about(
-            [part for part, tip in made.items() if _moved(context, tip, before) > NEAR],
-            marked("These parts were bent the wrong way, so their pose changed: {parts}"),
-        )
+        bent = [part for part, tip in made.items() if _moved(context, tip, before) > NEAR]
+        remarks += _about(bent, marked("These parts were bent the wrong way, so their pose changed: {parts}"))
         if not (wishes.live or was_live):
             object_of(ob).live = False
             context.view_layer.update()
@@ -128,7 +126,7 @@ def set_up(context: Context, ob: Object, wishes: Wishes) -> Outcome:
     remarks += _about([part for part, bones in ends.items() if are_animated(*bones)], ANIMATED)
     remarks += _about(with_chain, marked("These parts already have chains: {parts}"))
     remarks += _left_out(ob, figure, found, with_constraint, wishes.regions)
-    outcome = Outcome(tuple(map(_words, made)), tuple(tip.name for tip in tips(ob)), tuple(remarks))
+    outcome = Outcome(tuple(say(part.words) for part in made), tuple(tip.name for tip in tips(ob)), tuple(remarks))
     _last[ob.session_uid] = outcome
     return outcome
 
@@ -146,7 +144,7 @@ def _add_chains(
             add_chain(context, ob.pose.bones[name], len(part.row), with_pole, wishes.controls, with_body)
             made[part] = name
         except UserError as error:
-            remarks.append(say("The {part} got no chain. {error}", part=_words(part), error=error))
+            remarks.append(say("The {part} got no chain. {error}", part=say(part.words), error=error))
     # Adding control bones makes Blender recreate all pose bones.
     found = {part: ob.pose.bones[name] for part, name in made.items()}
     for part, tip in found.items():
@@ -180,21 +178,16 @@ def _dress_trunk(ob: Object, figure: Figure, parts: Sequence[Member]) -> None:
 def last(ob: Object) -> Outcome | None:
     """Return the last outcome for an armature object while all its chains exist; None otherwise, as after an undo."""
     outcome = _last.get(ob.session_uid)
-    if outcome is None or not set(outcome.tips) <= {tip.name for tip in tips(ob)}:
-        return None
-    return outcome
+    is_current = outcome is not None and set(outcome.tips) <= {tip.name for tip in tips(ob)}
+    return outcome if is_current else None
 
 
 # ---- what is left alone, and what was not found
 
 
-def _words(member: Member) -> str:
-    return say(member.words)
-
-
 def _about(parts: Sequence[Member], sentence: str) -> list[str]:
     """Return a sentence about parts of a figure; empty if there are no parts."""
-    return [say(sentence, parts=", ".join(map(_words, parts)))] if parts else []
+    return [say(sentence, parts=", ".join(say(part.words) for part in parts))] if parts else []
 
 
 def _those_with(figure: Figure, parts: Sequence[Member], rows: Sequence[Sequence[PoseBone]]) -> list[Member]:
@@ -225,10 +218,8 @@ def _left_out(
         moved = [part for part in all_parts if part.region in regions and part.words not in known]
     by_ik = _those_with(figure, moved, _constrained(ob))
     yield from _about([*with_constraint, *by_ik], WITH_CONSTRAINTS)
-    yield from _about(
-        [part for part in moved if part not in by_ik],
-        marked("Constraints move the bones of these parts. Use the rig's controls instead: {parts}"),
-    )
+    use_rig = marked("Constraints move the bones of these parts. Use the rig's controls instead: {parts}")
+    yield from _about([part for part in moved if part not in by_ik], use_rig)
     if absent:
         names = ", ".join(map(say, absent))
         yield say("Not found by name or shape. Use Add Chain instead: {parts}", parts=names)
@@ -272,13 +263,11 @@ def _apply_presets(context: Context, made: Mapping[Member, PoseBone], before: Ma
     widened, removed = (
         [bone.name for bone, ranges in fitted if np.isfinite(ranges).any() == some] for some in (True, False)
     )
+    unfit = marked("The bone axes of these parts don't match how they bend, so no limits were added: {parts}")
     return [
         *_about(limited, marked("These parts keep their existing limits: {parts}")),
         *_about(outside, marked("The pose of these parts is outside human limits, so no limits were added: {parts}")),
-        *_about(
-            slanted,
-            marked("The bone axes of these parts don't match how they bend, so no limits were added: {parts}"),
-        ),
+        *_about(slanted, unfit),
         *([say(WIDENED, names=quoted(widened))] if widened else []),
         *([say(REMOVED, names=quoted(removed))] if removed else []),
     ]

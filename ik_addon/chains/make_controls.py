@@ -43,9 +43,8 @@ def check(context: Context, ob: Object, controls: Controls) -> None:
     if can_be_made(context, ob) and controls is Controls.BONES:
         return
     if not context.scene.is_editable:
-        raise UserError(
-            "The scene '{scene}' is linked from another file and can't hold a target", scene=context.scene.name
-        )
+        linked = "The scene '{scene}' is linked from another file and can't hold a target"
+        raise UserError(linked, scene=context.scene.name)
     collection = made_collection(ob)
     layer = None if collection is None else _layer_of(context, collection)
     if collection is not None and (collection.hide_viewport or (layer is not None and layer.exclude)):

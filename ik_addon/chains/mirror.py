@@ -97,9 +97,8 @@ def mirror_chain(context: Context, tip: PoseBone) -> tuple[PoseBone, list[str]]:
 def _other_tip(tip: PoseBone) -> PoseBone:
     ob, name = tip.id_data, bpy.utils.flip_name(tip.name)
     if name == tip.name:
-        raise UserError(
-            "Bone '{tip}' has no side in its name. Add one, such as '.L' or '.R', to mirror it", tip=tip.name
-        )
+        no_side = "Bone '{tip}' has no side in its name. Add one, such as '.L' or '.R', to mirror it"
+        raise UserError(no_side, tip=tip.name)
     if name not in ob.pose.bones:
         raise UserError("'{object}' has no bone '{name}' for the mirrored chain", object=ob.name, name=name)
     return ob.pose.bones[name]

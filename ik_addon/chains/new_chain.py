@@ -242,9 +242,8 @@ def _limb(ob: Object, bones: list[PoseBone], end: PoseBone | None) -> Limb:
         for bone in posed[0].parent_recursive:
             if not all(bone.scale[:]):
                 raise UserError("'{object}' is scaled to zero. Reset its scale", object=bone.name)
-        raise UserError(
-            "The chain that ends in '{bone}' has no length in this pose. Reset its bones", bone=bones[-1].name
-        )
+        no_length = "The chain that ends in '{bone}' has no length in this pose. Reset its bones"
+        raise UserError(no_length, bone=bones[-1].name)
     return limb
 
 

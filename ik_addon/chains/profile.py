@@ -222,8 +222,7 @@ def axes_of_chain(bones: Sequence[PoseBone], hinged: Sequence[int], side: Floats
     elif not bend.any():
         # A straight limb without a side bends about the X axis of its root, as in the solver.
         bend = frames[0][:, 0]
-    middle = np.mean([head[0] for head in heads])
-    hand = -1.0 if middle < -CENTERED * sizes.sum() else 1.0
+    hand = -1.0 if np.mean([head[0] for head in heads]) < -CENTERED * sizes.sum() else 1.0
     rests = [0.0, *(math.atan2(float(np.cross(a, b) @ bend), float(a @ b)) for a, b in pairwise(segments))]
     return [_axes_of(*own, bend, hand) for own in zip(frames, segments, rests, strict=True)]
 
@@ -329,9 +328,8 @@ def read(text: str, profile: IKAddonProfile) -> None:
                 except WRONG:
                     source = (ast.get_source_segment(text, value) or "").partition("\n")[0]
                     shown = source if len(source) <= SHOWN else f"{source[:SHOWN]}…"
-                    raise UserError(
-                        "line {line}: '{setting}' can't be {value}", line=line.lineno, setting=setting, value=shown
-                    ) from None
+                    invalid = "line {line}: '{setting}' can't be {value}"
+                    raise UserError(invalid, line=line.lineno, setting=setting, value=shown) from None
             case _:
                 raise UserError("line {line} is not a setting of a preset", line=line.lineno)
 

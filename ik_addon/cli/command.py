@@ -49,10 +49,7 @@ def main(arguments: Sequence[str]) -> int:
 def _run(options: argparse.Namespace, go_on: GoOn) -> int:
     """Bake, save and report; `go_on` raises when the user interrupts."""
     _check(options)
-    if options.files:
-        return bake_files(options, go_on)
-    code, _report = bake_shot(options, Files(NAME, options), go_on)
-    return code
+    return bake_files(options, go_on) if options.files else bake_shot(options, Files(NAME, options), go_on)[0]
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -174,10 +171,11 @@ def bake_files(options: argparse.Namespace, go_on: GoOn) -> int:
         except InterruptError:
             kept = f"{sum(one['exit_code'] != exits.REFUSED for one in done)} of {len(options.files)} files"
             raise InterruptError(f"Interrupted in '{path}', after baking {kept}") from None
+        failed = [one["file"] for one in done if one["exit_code"] == exits.REFUSED]
         if report is not None:  # after each file, so that a crash of Blender keeps what is known of earlier files
-            is_complete = _write(report, as_text(_report(done)))
+            reached = all(one.get("reached", False) for one in done)
+            is_complete = _write(report, as_text({"reached": reached, "failed": failed, "files": done}))
     codes = {one["exit_code"] for one in done}
-    failed = [one["file"] for one in done if one["exit_code"] == exits.REFUSED]
     print(f"Baked {len(done) - len(failed)} of {len(done)} files", flush=True)
     if failed:
         complain(NAME, f"{len(failed)} of {len(done)} files were not baked: {', '.join(failed)}")
@@ -221,14 +219,6 @@ def _baked(path: Path, place: Path | None, options: argparse.Namespace, go_on: G
         complain(f"{NAME}: {path}", str(error))
         return {"file": str(path.absolute()), "exit_code": exits.REFUSED, "saved": None, "error": str(error)}
     return {**report, "exit_code": code}
-
-
-def _report(done: list[Json]) -> Json:
-    return {
-        "reached": all(one.get("reached", False) for one in done),
-        "failed": [one["file"] for one in done if one["exit_code"] == exits.REFUSED],
-        "files": done,
-    }
 
 
 def _write(report: Output, text: str) -> bool:

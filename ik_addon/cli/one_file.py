@@ -43,14 +43,6 @@ from .outputs import Files, Output
 NAME = "ik_bake"
 
 
-class Job(NamedTuple):
-    """The chains to bake of an armature."""
-
-    ob: Object
-    tips: list[str]
-    """Names of the tip bones of the chains."""
-
-
 class Done(NamedTuple):
     """An armature that was baked."""
 
@@ -83,10 +75,10 @@ def bake_shot(options: argparse.Namespace, files: Files, go_on: GoOn) -> tuple[i
         outputs.check(options.export)
         saved = options.output or Path(bpy.data.filepath)
         export.append(Output(saved.with_suffix(f".{options.export}"), "--export"))
-    jobs, left_out = jobs_of(options)
+    jobs, left_out = jobs_of(options, go_on)
     for ob, reason in left_out:
         files.complain(f"'{ob.name_full}' was left out. {reason}")
-    done = [_Work(job, options, go_on).done() for job in jobs]
+    done = [job.done() for job in jobs]
     unplanted = {one.ob.name_full: one.plant.message for one in done if one.plant and not one.plant.contacts}
     for name, message in unplanted.items():
         files.complain(f"'{name}': {message}")
@@ -110,20 +102,22 @@ def as_text(report: Json) -> str:
     return json.dumps(report, indent=2, default=float) + "\n"
 
 
-class _Work(NamedTuple):
-    """An armature that is baked."""
+class Job(NamedTuple):
+    """An armature to bake."""
 
-    job: Job
+    ob: Object
+    tips: list[str]
+    """Names of the tip bones of the chains."""
     options: argparse.Namespace
     go_on: GoOn
 
     def done(self) -> Done:
         """Plant feet, bake, make a skeleton and measure, as far as requested."""
-        options, ob = self.options, self.job.ob
+        options, ob = self.options, self.ob
         legs, planted, made = [], None, None
         if options.plant:
             figure = Figure.of(ob)
-            legs = [bone for tip in self.job.tips if is_of_leg(figure, bone := ob.pose.bones[tip])]
+            legs = [bone for tip in self.tips if is_of_leg(figure, bone := ob.pose.bones[tip])]
         if legs:
             how = Options(on=_object(options.on, "the feet to stand on"), ground=_object(options.ground, "the ground"))
             planted = self._planted(legs, how)
@@ -141,11 +135,11 @@ class _Work(NamedTuple):
         return finished(steps, self.go_on)
 
     def _say(self, message: str) -> None:
-        print(f"{self.job.ob.name_full}: {message}", flush=True)
+        print(f"{self.ob.name_full}: {message}", flush=True)
 
     def _frames(self, step: int = 1) -> list[int]:
         options = self.options
-        first, last = options.range or frame_range(bpy.context.scene, self.job.ob, options.frames)
+        first, last = options.range or frame_range(bpy.context.scene, self.ob, options.frames)
         return frames_between(first, last, step)
 
     def _times(self) -> Floats:
@@ -159,9 +153,9 @@ class _Work(NamedTuple):
         has no keys, the chains were only just made, and all targets without keys are snapped to the pose. An error
         leaves what was done before it in place, as the file is not saved then.
         """
-        ob, frames, times = self.job.ob, self._frames(), self._times()
+        ob, frames, times = self.ob, self._frames(), self._times()
         bare = [tip for tip in legs if not contact_keys.read(tip, times).any()]
-        targets = [(tip := ob.pose.bones[name], target_of(tip)) for name in self.job.tips]
+        targets = [(tip := ob.pose.bones[name], target_of(tip)) for name in self.tips]
         loose = [tip for tip, target in targets if target is not None and not target.is_keyed]
         if not any(tip in loose for tip in legs):
             loose = []
@@ -183,23 +177,23 @@ class _Work(NamedTuple):
         """Return the result with slide and depth as the baked keys play."""
         if not planted.contacts:
             return planted
-        ob, times = self.job.ob, self._times()
+        ob, times = self.ob, self._times()
         kept = ground_object.planted_on(bpy.context.view_layer, ob)
         every = [ob.pose.bones[tip] for tip in planted.chains]
         touching = [tip for tip in every if contact_keys.read(tip, times).any() or kept is not None]
         return self._run(as_saved(bpy.context, touching, self._frames(), planted, on=how.support, floor=kept))
 
     def _baked(self, new_action: bool) -> BakeReport:
-        options, job = self.options, self.job
+        options = self.options
         work = baking.bake_stepwise(
             bpy.context,
-            job.ob,
-            job.tips,
+            self.ob,
+            self.tips,
             self._frames(options.step),
             new_action=new_action,
             smooth=options.smooth,
             reduce=(options.reduce or 0.0) / bpy.context.scene.unit_settings.scale_length,
-            floor=ground_object.planted_on(bpy.context.view_layer, job.ob),
+            floor=ground_object.planted_on(bpy.context.view_layer, self.ob),
         )
         report = self._run(work)
         self._say(report.message)
@@ -219,14 +213,14 @@ def _object(name: str | None, use: str) -> Object | None:
 # ---- which armatures are baked, in which order, and which of their chains
 
 
-def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[tuple[Object, str]]]:
+def jobs_of(options: argparse.Namespace, go_on: GoOn) -> tuple[list[Job], list[tuple[Object, str]]]:
     """Return what to bake, ordered so that an armature comes after those it follows, and what is left out, with why.
 
     Raises:
         CommandError: something named doesn't exist, or there is nothing to bake.
     """
-    chosen = _armatures(options)
-    found = [Job(ob, own) for ob in chosen if (own := _chosen_tips(ob, options)) or _why_unread(ob)]
+    own = {ob: _chosen_tips(ob, options) for ob in _armatures(options)}
+    found = [Job(ob, names, options, go_on) for ob, names in own.items() if names or _why_unread(ob)]
     jobs: dict[int, Job] = {}
     left_out = []
     for job in found:
@@ -240,7 +234,8 @@ def jobs_of(options: argparse.Namespace) -> tuple[list[Job], list[tuple[Object, 
             raise CommandError(f"'{ob.name_full}' can't be baked. {reason}")
     for tip in options.chains or ():
         if not any(tip in job.tips for job in found):
-            raise CommandError(f"There is no chain on bone '{tip}'. The chains are on {_known(chosen)}")
+            known = ", ".join(f"'{found.name}'" for ob in own for found in tips(ob)) or "no bone"
+            raise CommandError(f"There is no chain on bone '{tip}'. The chains are on {known}")
     if not jobs:
         raise CommandError("There is no enabled IK chain to bake")
     for job in jobs.values():
@@ -296,10 +291,6 @@ def _chosen_tips(ob: Object, options: argparse.Namespace) -> list[str]:
     if options.chains is None:
         return [tip.name for tip in tips(ob) if chain_of(tip).enabled]
     return [tip.name for tip in tips(ob) if tip.name in options.chains]
-
-
-def _known(armatures: list[Object]) -> str:
-    return ", ".join(f"'{tip.name}'" for ob in armatures for tip in tips(ob)) or "no bone"
 
 
 def _followed(ob: Object) -> set[int]:

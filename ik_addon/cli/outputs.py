@@ -122,7 +122,6 @@ class Files:
         if options.overwrite and opened is None:
             raise CommandError("--overwrite needs a file: name one after -b, or use --output")
         self._output: Output | None = None
-        self._report: Output | None = None
         inputs = [(Path(bpy.path.abspath(library.filepath)), "a linked library") for library in bpy.data.libraries]
         if opened is not None:
             inputs.append((opened, "the open file"))
@@ -134,8 +133,7 @@ class Files:
             inputs.append((options.output, "the --output file"))
         elif opened is not None and options.overwrite:
             self._output = Output(opened, "--overwrite")
-        if options.report is not None:
-            self._report = report_to(options.report, inputs)
+        self._report = None if options.report is None else report_to(options.report, inputs)
         self.saved = bpy.data.filepath if options.overwrite else options.output and str(options.output.absolute())
         """Where the result is saved; None if nowhere."""
 
@@ -209,8 +207,7 @@ def export(output: Output, kind: str, made: Sequence[skeleton.Made]) -> None:
     name, _addon, options = KINDS[kind]
     scene = bpy.context.scene
     span = scene.frame_start, scene.frame_end
-    for i, one in enumerate(made):
-        skeleton.select(bpy.context, one, extend=i > 0)
+    skeleton.select(bpy.context, [ob for one in made for ob in (one.ob, *one.meshes)])
     try:
         scene.frame_start = min(one.first for one in made)
         scene.frame_end = max(one.first + one.frames - 1 for one in made)

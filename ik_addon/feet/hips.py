@@ -411,8 +411,8 @@ class _Ends(Solved):
         self._own_rows = plan.rows
         self._reaches = {chain.tip: chain.reach for chain in plan.chains}
 
-    def put(self, start: int, fk: Row, posed: Posed, plan: Plan) -> None:
-        super().put(start, fk, posed, plan)
+    def put(self, start: int, fk: Row, influence: Floats, posed: Posed, plan: Plan) -> None:
+        super().put(start, fk, influence, posed, plan)
         reached, at = self._reached, self._frames[start : start + len(fk)]
         for c, chain in self._chains.items():
             turned: Floats = posed.poses[:, self._own_rows[chain.turning]].astype(np.float64)

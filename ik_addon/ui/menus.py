@@ -118,10 +118,9 @@ def draw_object_entry(menu: Menu, context: Context) -> None:
 
 def draw_bone_entries(menu: Menu, context: Context) -> None:
     """Draw the operators for the clicked bone and its chain into the context menu of Pose Mode."""
-    if obstacle(context):
-        return
-    menu.layout.separator()
-    draw_entries(menu.layout, ("ik_addon.chain_add",) if active_chain(context) is None else CHAIN)
+    if not obstacle(context):
+        menu.layout.separator()
+        draw_entries(menu.layout, ("ik_addon.chain_add",) if active_chain(context) is None else CHAIN)
 
 
 def draw_overlay_options(panel: Panel, context: Context) -> None:

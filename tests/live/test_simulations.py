@@ -117,7 +117,8 @@ def live_arm() -> bpy.types.Object:
 
 def said(addon: Addon, ob: bpy.types.Object) -> str:
     """Return what the panel says."""
-    return str(addon.module("ui.panels.main").blind_physics(ob, bpy.context.scene))
+    simulations = addon.module("live.simulations")
+    return str(simulations.warning(ob, bpy.context.scene)) if simulations.is_late(ob) else ""
 
 
 @pytest.mark.parametrize("kind", DEPENDENT)

@@ -45,9 +45,8 @@ def obstacle(context: Context) -> str:
     if ob.mode not in {"POSE", "OBJECT"}:
         return say("Switch to Pose Mode or Object Mode")
     if ob.pose is None:
-        return say(
-            "'{object}' has no pose until it is shown for the first time. Enable it in viewports", object=ob.name
-        )
+        no_pose = "'{object}' has no pose until it is shown for the first time. Enable it in viewports"
+        return say(no_pose, object=ob.name)
     if not ob.pose.bones:
         return say("'{object}' has no bones. Add them in Edit Mode", object=ob.name)
     return why_closed(ob)
@@ -187,6 +186,11 @@ def asked(kind: Callable[..., Declared], name: str, description: str, **rest: Va
 def given(kind: Callable[..., Declared], name: str, description: str, **rest: Value) -> Declared:
     """Return a property that buttons and scripts set, and that users don't see."""
     return kind(name=name, description=description, options={"HIDDEN", "SKIP_SAVE"}, **rest)
+
+
+def hidden(kind: Callable[..., Declared], name: str, description: str, **rest: Value) -> Declared:
+    """Return a property that users don't see, and that a repetition of the operator takes from the last time."""
+    return kind(name=name, description=description, options={"HIDDEN"}, **rest)
 
 
 def seconds(name: str, description: str, default: float, **rest: Value) -> Declared:

@@ -142,7 +142,7 @@ class IK_ADDON_OT_bake_skeleton(FrameRangeOperator):
         root = skeleton.RootMotion(self.root or "root", self.root_height, self.root_turn) if self.use_root else None
         options = skeleton.Options(self.only_deform, root, self.meshes)
         result = yield from skeleton.make_stepwise(context, ob, self.frames(context), options)
-        skeleton.select(bpy.context, result)
+        skeleton.select(bpy.context, [result.ob, *result.meshes])
         made, *remarks = result.sentences()
         return self.done(say("{done}, which is selected for export", done=made), remarks)
 

@@ -17,7 +17,7 @@ from ...posing.pins import FLAGS, extremities, set_pins, stored_pins
 from ...rig.plan.followers import follower_in
 from ...targets import cursor
 from ...targets.edit_range import EditRange
-from .active import ArmatureOperator, Internal, active_bone, armature, asked, candidate, given, operators
+from .active import ArmatureOperator, Internal, active_bone, armature, asked, candidate, given, hidden, operators
 from .drag import DragMacro, HoldOperator, RangeOptions, finish, start, take_range
 from .progress import show_status
 
@@ -120,10 +120,8 @@ class IK_ADDON_OT_body_hold(BodyDragOptions, HoldOperator):
 
     bl_label = "Take Hold of a Bone"
 
-    bone: StringProperty(
-        name="Bone", description="The bone that is dragged; empty: the active bone", options={"HIDDEN"}
-    )
-    use_tail: BoolProperty(name="Tail", description="Drag the tail of the bone instead of its head", options={"HIDDEN"})
+    bone: hidden(StringProperty, "Bone", "The bone that is dragged; empty: the active bone")
+    use_tail: hidden(BoolProperty, "Tail", "Drag the tail of the bone instead of its head")
 
     def perform_on(self, context: Context, ob: Object) -> set[str]:
         """Take hold, unless a rotation is repeated."""
@@ -359,8 +357,7 @@ class IK_ADDON_OT_pin_release(ArmatureOperator):
 
     def perform_on(self, _context: Context, ob: Object) -> set[str]:
         """Release the bone or all bones."""
-        pinned = stored_pins(ob)
-        bones = [bone for bone in pinned if self.bone in ("", bone)]
+        bones = [bone for bone in stored_pins(ob) if self.bone in ("", bone)]
         if not bones:
             raise UserError("'{bone}' is not pinned", bone=self.bone)
         set_pins(ob, bones, ())

@@ -79,9 +79,8 @@ class IK_ADDON_OT_chain_add(ArmatureOperator):
         """Add the chain."""
         self.prefer(with_pole="with_pole", controls="controls")
         if not self.properties.is_property_set("tip") and not is_picked(ob):
-            raise UserError(
-                "No bone of '{rig}' is selected. Click a bone of the limb, finger or tail in Pose Mode", rig=ob.name
-            )
+            none = "No bone of '{rig}' is selected. Click a bone of the limb, finger or tail in Pose Mode"
+            raise UserError(none, rig=ob.name)
         self._find(ob)
         tip: PoseBone | None = ob.pose.bones.get(self.tip) if self.tip else active_bone(ob)
         if tip is None:

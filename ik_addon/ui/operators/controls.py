@@ -276,9 +276,8 @@ class IK_ADDON_OT_switch_space(ChainOperator):
         if space.identifier == "OBJECT" and space.ob is not None:
             type(self).last = space.ob.name, space.bone
         frame = f"{context.scene.frame_current_final:g}"
-        message = say(
-            "'{movable}' follows {space} from frame {frame} on", movable=movable.name, space=space.name, frame=frame
-        )
+        follows = "'{movable}' follows {space} from frame {frame} on"
+        message = say(follows, movable=movable.name, space=space.name, frame=frame)
         if later:
             message += ". " + say("Later switches updated: {count}", count=later)
         remarks = []

@@ -24,7 +24,7 @@ from ...targets import cursor
 from ...targets.drag import Drag
 from ...targets.edit_range import EditRange
 from ...targets.movable import why_lacking
-from .active import ArmatureOperator, ChainOperator, Internal, active_chain, active_tip, armature, operators
+from .active import ArmatureOperator, ChainOperator, Internal, active_chain, active_tip, armature, hidden, operators
 
 
 class RangeOptions:
@@ -141,9 +141,8 @@ def _handle_wheel(window: Window) -> None:
 
 def why_not_draggable(tip: PoseBone) -> str:
     """Return why no goal of a chain can be dragged and what to do about it, or an empty string if one can."""
-    if not chain_of(tip).enabled:
-        return say("The chain on '{tip}' is disabled. Enable it in the panel", tip=chain_name(tip))
-    return ""
+    disabled = "The chain on '{tip}' is disabled. Enable it in the panel"
+    return "" if chain_of(tip).enabled else say(disabled, tip=chain_name(tip))
 
 
 class IK_ADDON_OT_goal_hold(HoldOperator):
@@ -151,14 +150,10 @@ class IK_ADDON_OT_goal_hold(HoldOperator):
 
     bl_label = "Take Hold"
 
-    rig: StringProperty(
-        name="Armature", description="The armature with the chain; empty: the active armature", options={"HIDDEN"}
-    )
-    tip: StringProperty(
-        name="Tip", description="The bone that carries the chain; empty: the active chain", options={"HIDDEN"}
-    )
-    role: EnumProperty(name="Goal", description="What is moved", items=ROLES, options={"HIDDEN"})
-    turns: BoolProperty(name="Rotate", description="It is rotated, and need not be free to move", options={"HIDDEN"})
+    rig: hidden(StringProperty, "Armature", "The armature with the chain; empty: the active armature")
+    tip: hidden(StringProperty, "Tip", "The bone that carries the chain; empty: the active chain")
+    role: hidden(EnumProperty, "Goal", "What is moved", items=ROLES)
+    turns: hidden(BoolProperty, "Rotate", "It is rotated, and need not be free to move")
 
     def hold(self, context: Context, ob: Object) -> set[str]:
         """Take hold of the goal, and make its chain the active one."""

@@ -61,7 +61,6 @@ class IK_ADDON_OT_find_contacts(ClipOperator):
     own = ("on", "ground", "sensitivity", "shortest")
     confirm = marked("Find")
     doing = marked("Finding contacts")
-    cancelled = marked("Cancelled. Nothing was changed")
 
     def steps(self, context: Context, ob: Object) -> Steps:
         """Find and key contacts."""

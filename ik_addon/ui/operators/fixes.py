@@ -10,6 +10,7 @@ import numpy as np
 from bpy.props import StringProperty
 from bpy.types import ArmatureModifier, Constraint, Context, LayerCollection, Object, PoseBone, ViewLayer
 
+from ...bake.skeleton import select
 from ...chains.make_controls import can_be_made, editing
 from ...chains.mirror import mirror_chain
 from ...chains.new_chain import follow, left_for, make_own, make_target
@@ -391,7 +392,7 @@ def rig_fix_of(context: Context) -> Fix | None:
         if rig is None or not rig.visible_get():  # any that is visible, preferably one with chains
             rigs = [found for found in context.view_layer.objects if found.type == "ARMATURE" and found.visible_get()]
             rig = min(rigs, key=lambda rig: not tips(rig), default=None)
-        return None if rig is None else Fix(say("Select '{object}'", object=rig.name), partial(_select, context, rig))
+        return None if rig is None else Fix(say("Select '{object}'", object=rig.name), partial(select, context, [rig]))
     if ob.mode not in {"POSE", "OBJECT"}:
         return Fix(say("Pose Mode"), partial(bpy.ops.object.mode_set, mode="POSE"))
     if not ob.is_editable:
@@ -399,15 +400,6 @@ def rig_fix_of(context: Context) -> Fix | None:
     if ob.override_library is not None and ob.override_library.is_system_override:
         return setting(say("Make Override Editable"), [ob.override_library], False, "is_system_override")
     return None
-
-
-def _select(context: Context, rig: Object) -> None:
-    if context.active_object is not None and context.active_object.mode != "OBJECT":
-        bpy.ops.object.mode_set(mode="OBJECT")
-    for other in context.selected_objects:
-        other.select_set(False)
-    rig.select_set(True)
-    context.view_layer.objects.active = rig
 
 
 def _override(context: Context, ob: Object, empty: Object | None = None) -> None:
@@ -427,10 +419,9 @@ def _override(context: Context, ob: Object, empty: Object | None = None) -> None
     found = (own for own in view_layer.objects if own.override_library and own.override_library.reference == ob)
     rig = next(found, None)
     if made is None or rig is None:
-        raise UserError(
-            "Blender can't override '{object}'. Choose Library Override > Make in the Object menu", object=ob.name
-        )
-    _select(context, rig)
+        refused = "Blender can't override '{object}'. Choose Library Override > Make in the Object menu"
+        raise UserError(refused, object=ob.name)
+    select(context, [rig])
     if empty is not None:
         bpy.data.objects.remove(empty)
     for own in holders:

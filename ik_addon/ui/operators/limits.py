@@ -148,12 +148,8 @@ class IK_ADDON_OT_preset_apply(InternalStep, LimitsOperator):
         try:
             profile.read_file(path, found)
         except UserError as error:
-            raise UserError(
-                "The preset '{preset}' can't be read: {error}. Fix or remove '{path}'",
-                preset=path.stem,
-                error=error,
-                path=path,
-            ) from None
+            unreadable = "The preset '{preset}' can't be read: {error}. Fix or remove '{path}'"
+            raise UserError(unreadable, preset=path.stem, error=error, path=path) from None
         tip, active = active_chain(context), active_bone(ob)
         name = label_of(path.name)
         done = say("Applied preset {name}", name=name)
@@ -190,9 +186,8 @@ class IK_ADDON_OT_preset_add(ChainOperator, AddPresetBase):
         try:
             return AddPresetBase.execute(self, context)
         except OSError as error:
-            raise UserError(
-                "The preset '{preset}' can't be written or removed: {error}", preset=self.name, error=error
-            ) from None
+            unwritable = "The preset '{preset}' can't be written or removed: {error}"
+            raise UserError(unwritable, preset=self.name, error=error) from None
 
     def pre_cb(self, context: Context) -> None:
         """Fill the profile to be written from the active chain."""

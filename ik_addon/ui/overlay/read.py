@@ -266,14 +266,12 @@ class _Posed:
             parent = bones[0].parent
             frame = np.eye(3) if parent is None else frame_of(evaluated[parent.name])
             flat = Plane(root, frame @ layout.normals[chain], size)
-        is_missed = state in (State.OUT_OF_REACH, State.HELD)
+        has_limits, is_missed = wanted.limits and settings.use_limits, state in (State.OUT_OF_REACH, State.HELD)
         end = end_of(bones[-1])
         frame = frame_of(evaluated[bones[0].name])
         return Active(
             world=self.world,
-            limits=tuple(_limits(with_limits, self.evaluated, at_limit))
-            if wanted.limits and settings.use_limits
-            else (),
+            limits=tuple(_limits(with_limits, self.evaluated, at_limit)) if has_limits else (),
             state=int(state),
             reach=(root, size) if wanted.reach and (wanted.is_dragging or is_missed) else None,
             bend=_bend(self.joints[own], frame.dot(np.array(settings.bend_side)), size),

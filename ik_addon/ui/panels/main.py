@@ -3,7 +3,7 @@
 Nothing here moves when a chain is solved or fails, so whatever is under the mouse stays there.
 """
 
-from bpy.types import Context, Object, Scene, UILayout
+from bpy.types import Context, Object, UILayout
 
 from ...chains import character
 from ...chains.convert import converted_bones, sources
@@ -116,16 +116,15 @@ def draw_list(layout: UILayout, context: Context, ob: Object) -> None:
 def draw_remarks(layout: UILayout, context: Context, ob: Object) -> None:
     """Draw what a user should know about the armature as a whole."""
     if kept(context, ob, "lock", lambda: needs_lock(context)):
-        draw_button(
-            layout, context, "ik_addon.lock_interface", "ERROR", "Lock Interface", text="Lock Interface for Renders"
-        )
+        lock = "Lock Interface for Renders"
+        draw_button(layout, context, "ik_addon.lock_interface", "ERROR", "Lock Interface", text=lock)
     if overlay.state.broken and overlay_of(context.scene).show_overlay:
         text = say("The overlay is off because of an error: {error}. Turn it off and on", error=overlay.state.broken)
         draw_message(layout, context, text, icon="ERROR")
     if kept(context, ob, "paths", lambda: has_blind_paths(ob)):
         draw_message(layout, context, BLIND_PATHS, icon="INFO")
     if kept(context, ob, "late", lambda: simulations.is_late(ob)):
-        physics = kept(context, ob, "physics", lambda: blind_physics(ob, context.scene), always=True)
+        physics = kept(context, ob, "physics", lambda: simulations.warning(ob, context.scene), always=True)
         if physics:
             draw_message(layout, context, physics, icon="ERROR")
             draw_button(layout, context, "ik_addon.bake", "KEYFRAME_HLT", "Bake IK")
@@ -143,11 +142,6 @@ def draw_conversion(layout: UILayout, context: Context, ob: Object) -> None:
 def has_blind_paths(ob: Object) -> bool:
     """Whether a live armature has motion paths; Blender calls no handlers while it calculates these."""
     return simulations.is_solving(ob) and any(owner.motion_path is not None for owner in (ob, *ob.pose.bones))
-
-
-def blind_physics(ob: Object, scene: Scene) -> str:
-    """Return which physics of a live armature are simulated on its FK pose; empty if there are none."""
-    return simulations.warning(ob, scene) if simulations.is_late(ob) else ""
 
 
 # ---- remarks of Set Up Character
