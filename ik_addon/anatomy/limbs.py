@@ -84,8 +84,7 @@ def _way_to_end(figure: Figure, top: int) -> tuple[list[int], int | None]:
         else:
             row.append(best)
     if end is not None:
-        size = float(np.linalg.norm(figure.heads[end] - figure.heads[top]))
-        while len(row) > 1 and figure.gap(row[-1], end) < NO_SEGMENT * size:
+        while len(row) > 1 and figure.gap(row[-1], end) < NO_SEGMENT * figure.gap(end, top):
             if len(row) == 2 and part_of(figure, row[-1]) is not Part.HELPER:
                 break
             row.pop()

@@ -336,11 +336,6 @@ def across_bones(bone: Bone, image: Bone) -> Floats:
     return np.asarray((other.T * ACROSS) @ own)
 
 
-def mirrored_rotation(rotation: Floats) -> Floats:
-    """Mirror a rotation (..., 3, 3)."""
-    return np.asarray(rotation * ACROSS * ACROSS[:, None])
-
-
 def mirrored_matrix(matrix: Matrix, plane: Matrix) -> Matrix:
     """Mirror a matrix across the X axis of another one, both in world space."""
     reflection = Matrix.Diagonal((*ACROSS.tolist(), 1.0))

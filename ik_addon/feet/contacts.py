@@ -300,7 +300,7 @@ def key_contacts(
         for i, contacts in zip(legs, without_held(rests), strict=True):
             found[i] = contacts
         for chain, contacts in zip(chains, found, strict=True):
-            contact_keys.write(feet.tip(chain), contacts, feet.times, undo)
+            undo.callback(contact_keys.write(feet.tip(chain), contacts, feet.times))
         yield 0.95
         before.restore()
     return sum(len(runs(np.asarray(contacts.any(axis=0)))) for contacts in found)

@@ -244,11 +244,9 @@ def of_chain(ob: Object, plan: Plan, frame: Sample, posed: Posed, index: int) ->
         status = Status.NOT_CONVERGED
         return Report(False, False, text, error=off, iterations=used, remarks=chain.remarks, status=status)
     away = _turned_away(plan, frame, posed, index, shown)
+    message = say("Reached") if reached else words[status]
     if reached and away > TURNED_AWAY:
-        there = say("Reached, but turned {angle}° away (limits or other chains)", angle=f"{math.degrees(away):.0f}")
-    else:
-        there = say("Reached")
-    message = there if reached else words[status]
+        message = say("Reached, but turned {angle}° away (limits or other chains)", angle=f"{math.degrees(away):.0f}")
     if influence < 1.0:
         message = say("Blended with FK: Influence is {influence}", influence=f"{influence:.3g}")
     if not influence:

@@ -24,7 +24,7 @@ from ..core.constraints import steered_bones
 from ..core.goals import Goal
 from ..core.report import percent
 from ..core.settings import chain_of, object_of
-from ..core.skeleton import ACROSS, mirrored_rotation, orthonormal
+from ..core.skeleton import ACROSS, orthonormal
 from ..core.translation.sentences import UserError, say
 from ..live import registry
 from ..rig.plan.chain import end_of, posed_bones, reach_of, tips, turning_end
@@ -118,7 +118,7 @@ class _Held(NamedTuple):
         if self.rests is None:
             return target
         start, own = (start, own) if self.is_relative else (self.rests[0], self.rests[1])
-        return times(mirrored_rotation(times_back(target, start)), own)
+        return times(times_back(target, start) * ACROSS * ACROSS[:, None], own)
 
 
 class BodyDrag:

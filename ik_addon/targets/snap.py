@@ -538,12 +538,11 @@ def snap_here(
         for tip, distance in moved.items()
         if distance > NEAR and not held
     ]
-    if not keyed:
-        return sorted(set(remarks))
-    for goal in snap.goals:
-        auto_key(context, goal.holder, goal.fields)
-    remarks += left_out(context, [goal.holder for goal in snap.goals])
-    remarks += reverting(context, [(goal.holder, goal.fields) for goal in snap.goals])
+    if keyed:
+        for goal in snap.goals:
+            auto_key(context, goal.holder, goal.fields)
+        remarks += left_out(context, [goal.holder for goal in snap.goals])
+        remarks += reverting(context, [(goal.holder, goal.fields) for goal in snap.goals])
     return sorted(set(remarks))
 
 

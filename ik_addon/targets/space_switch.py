@@ -137,7 +137,9 @@ class _Visit(NamedTuple):
 
     def remove(self) -> None:
         """Remove the constraint and its keys."""
-        compat.remove_curve(self.goal.ob, self.influence)
+        curve = compat.find_curve(self.goal.ob, self.influence)
+        if curve is not None:
+            compat.curves_of(self.goal.ob).remove(curve)
         self.goal.holder.constraints.remove(self.constraint)
 
     def to_world(self, depsgraph: Depsgraph) -> Floats:
@@ -170,8 +172,7 @@ class _Visit(NamedTuple):
         """
         if self.constraint.owner_space == "WORLD":
             return np.eye(4)
-        owner = self.constraint.id_data
-        return matrix_array(Goal(owner).world(depsgraph))
+        return matrix_array(Goal(self.constraint.id_data).world(depsgraph))
 
 
 def switch(context: Context, tip: PoseBone, goal: Goal, space: Space) -> int:

@@ -151,7 +151,6 @@ class Inputs:
             listed.append(Bones(known.item, known.skeleton, indices, place, place.start + opaque))
             every += [(known, bone) for bone in bones]
         places = {(known.item, bone): i for i, (known, bone) in enumerate(every)}
-        riding = [i for i, (known, bone) in enumerate(every) if bone in known.riding]
         # Poses that follow from that of the parent.
         posed = [
             i for i, (k, bone) in enumerate(every) if bone in k.riding or (bone in k.needed and bone not in k.opaque)
@@ -168,7 +167,7 @@ class Inputs:
             own=own.item,
             armatures=tuple(listed),
             posed=tuple((i, parents[i]) for i in posed),
-            riding=frozenset(riding),
+            riding=frozenset(i for i, (known, bone) in enumerate(every) if bone in known.riding),
             offsets=np.array([known.skeleton.offsets[bone] for known, bone in every]).reshape(-1, 4, 4),
             plain=np.array([known.skeleton.plain[bone] for known, bone in every], dtype=bool),
             modes=tuple(bone.rotation_mode for bone in pose_bones),
@@ -285,8 +284,7 @@ class _Collected:
         item = self.item(ob)
         if item not in self.armatures:
             seen = self._presence.posed(ob)
-            if skeleton is None:
-                skeleton = Skeleton.of(seen)
+            skeleton = skeleton or Skeleton.of(seen)
             data = ob.data.animation_data
             # The rest pose may be animated, or shown.
             is_rest = seen.data.pose_position == "REST" or (
