@@ -1,7 +1,6 @@
 """Settings for all files, in the preferences of the add-on, and what they act on: the tab and the shortcuts."""
 
 from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -145,7 +144,6 @@ def tab() -> str:
     return chosen.strip() or TAB
 
 
-@cache
 def _defaults() -> SimpleNamespace:
     found = {}
     for setting in IKAddonPreferences.bl_rna.properties:

@@ -130,12 +130,11 @@ def move_hips(
     moved = np.zeros((count, 3)) if along is None or reason else along
     legs = _legs(feet, wanted, moved, [foot.contacts for foot in planted], [record.reached for record in records])
     standing = [] if feet.standing is None else _standing(feet.standing, moved)
-    if along is None or reason:
+    if along is None or feet.hips is None or reason:
         reached = Reached.nowhere(feet)
         yield from solve(feet, reached, np.ones(count, dtype=bool))
         is_short = any(leg.short(moved).any() for leg in legs)
         return moved, reached, [], [reason] if reason and is_short else []
-    assert feet.hips is not None, "there are some"
     goal = Goal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
     old = original_keys.before(goal, feet.times)
     moment = max(min(round(MOMENT * rate), count - 1), 1)

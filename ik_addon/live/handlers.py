@@ -176,11 +176,9 @@ def _depsgraph_update_post(scene: Scene, depsgraph: Depsgraph) -> None:
         registry.forget_deleted()
     originals = [update.id.original for update in depsgraph.updates]
     updated = {original.session_uid for original in originals}
-    for original in originals:
-        if isinstance(original, Object) and original.type == "ARMATURE":
-            own = registry.armatures.get(original.session_uid)
-            if own is not None and own.state is State.FAILED:
-                own.state = State.UNKNOWN
+    for own in (registry.armatures[uid] for uid in updated & registry.armatures.keys()):
+        if own.state is State.FAILED:
+            own.state = State.UNKNOWN
     renames.follow(original for original in originals if isinstance(original, Armature))
     armatures = unpaused(scene)
     for ob in registry.objects():

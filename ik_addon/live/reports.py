@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..core import channels, hooks
 from ..core.channels import FIELDS, is_finite
+from ..core.goals import Goal
 from ..core.report import percent
 from ..core.settings import chain_of, goal_of
 from ..core.skeleton import matrix_array, orthonormal
@@ -277,15 +278,12 @@ def _shown(ob: Object, plan: Plan, chain: ChainPlan) -> tuple[Object, Matrix] | 
     presence = Presence(layer)
     if goal is None or not (presence.has(ob) and presence.has(goal)):
         return None
-    seen, target = ob.evaluated_get(layer.depsgraph), goal.evaluated_get(layer.depsgraph)
-    bones = np.array(chain.posed)
+    seen, bones = ob.evaluated_get(layer.depsgraph), np.array(chain.posed)
     if seen.pose is None or len(seen.pose.bones) != len(plan.skeleton.names):
         return None
     if (channels.read(seen, bones) != channels.read(ob, bones)).any():
         return None
-    bone = target.pose.bones.get(name) if name and target.pose is not None else None
-    world = target.matrix_world if bone is None else target.matrix_world @ bone.matrix
-    return seen, seen.matrix_world.inverted_safe() @ world
+    return seen, seen.matrix_world.inverted_safe() @ Goal(goal, name).world(layer.depsgraph)
 
 
 def _off_as_shown(seen: Object, target: Matrix, plan: Plan, chain: ChainPlan) -> float:

@@ -20,10 +20,10 @@ here is therefore taken back before the next undo or redo, which keeps what it t
 where they come back to the same step. Steps that are made later have it, and a mark on the armature tells them.
 """
 
-import random
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from secrets import randbelow
 from typing import NamedTuple, Self
 
 import bpy
@@ -305,9 +305,6 @@ class Edit:
     """(e, 17) the channels of the edited bones once the goals had followed."""
 
 
-_random = random.SystemRandom()
-_HIGHEST = 2**31 - 1
-
 _adjustable: list[tuple[type, str]] = []
 """The properties that `ADJUSTABLE` has given to Blender's operators."""
 _gestures: dict[int, Gesture] = {}
@@ -441,7 +438,7 @@ def take(ob: Object, rig: Rig, depsgraph: Depsgraph) -> set[int]:
         rows, changed = sorted(gesture.edited), sorted({*left, *gesture.blended})
         after = [Control.of(goal) for follower in followers for goal in follower.goals]
         after += [Control.of(spread.goal) for spread in gesture.fk_spreads.values()]
-        object_of(ob).edit = mark = _random.randint(1, _HIGHEST)
+        object_of(ob).edit = mark = 1 + randbelow(2**31 - 1)
         _remember(Edit(Reference.of(ob), live[rows], present[rows], found, after, live[changed], mark))
     if not found:
         return set()
