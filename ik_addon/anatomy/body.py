@@ -154,8 +154,7 @@ def _head(figure: Figure, limbs: Sequence[Member], chest: int | None) -> list[in
     trunk = [bone for part in (Part.NECK, Part.SPINE) for bone in free if part_of(figure, bone) is part]
     if not trunk:
         return []
-    row = find(figure, trunk[0])
-    above = list(figure.up(row[-1]))
+    above = list(figure.up(find(figure, trunk[0])[-1]))
     # Twist bones between chest and head belong to its neck.
     return above[: above.index(chest)][::-1] if chest in above else []
 

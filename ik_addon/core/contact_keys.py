@@ -32,8 +32,7 @@ def read(tip: PoseBone, times: Floats) -> Bools:
     """Return whether heel and toe (2, F) touch at times of the action."""
     curve = curve_of(tip)
     if curve is None or curve.mute or curve.is_empty:
-        held = sum(FLAGS[name] for name in chain_of(tip).contact)
-        values = np.full(len(times), held)
+        values = np.full(len(times), sum(FLAGS[name] for name in chain_of(tip).contact))
     else:
         values = np.array([round(curve.evaluate(time)) for time in times.tolist()])
     return np.array([(values & flag) > 0 for flag in FLAGS.values()])

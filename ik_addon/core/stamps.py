@@ -114,8 +114,7 @@ def _learn(ob: Object, names: str) -> None:
         own.goals.remove(len(own.goals) - 1)
     while len(own.goals) < len(goals):
         own.goals.add()
-    empty = dict.fromkeys(OBJECTS)
-    wanted = [("", empty)] * len(own.goals)
+    wanted = [("", dict.fromkeys(OBJECTS))] * len(own.goals)
     wanted[: len(goals)] = [(tip, _goals_of(chain)) for tip, chain in goals.items()]
     for kept, (tip, objects) in zip(own.goals, wanted, strict=True):
         for name, value in {"tip": tip, **objects}.items():

@@ -237,8 +237,7 @@ def _calmed(path: Path, fastest: float, reach: float, widest: float) -> Path:
         rest = weights - np.roll(weights, step)
         if noise * STEP_OF_NOISE * float(np.sqrt(np.square(rest).sum())) <= fastest * reach:
             break
-    points = np.stack([smoothed(own, width) for own in path.points.T], axis=1)
-    return path._replace(points=points)
+    return path._replace(points=np.stack([smoothed(own, width) for own in path.points.T], axis=1))
 
 
 def _medians(values: Floats, reach: int, beyond: Literal["edge", "reflect"]) -> Floats:

@@ -303,8 +303,7 @@ class Ground(NamedTuple):
                 return arm, turn
             found = found + gap * self.up[frame]
             found = found * (size / float(np.sqrt((found * found).sum())))
-        axis = np.array([1.0, 0.0, 0.0])
-        bend = between(unit(arm[:, None]), unit(found[:, None]), axis[:, None])
+        bend = between(unit(arm[:, None]), unit(found[:, None]), np.array([[1.0], [0.0], [0.0]]))
         turned = multiply(bend, turn[:, None])
         if _angle(bend) > BUMP or _angle(multiply(turned, inverse(level[:, None]))) > self.slope + 1e-6:
             return arm, turn
@@ -317,8 +316,7 @@ class Ground(NamedTuple):
         for pivot in (HEEL, TOE):
             gaps, normals = self._look(foot.points(pivot))
             near = np.asarray(np.isfinite(gaps) & under & foot.contacts[pivot])
-            axes = unit(normals[near].T)
-            found = vectors_of(between(self.up[near].T, axes, np.array([[1.0], [0.0], [0.0]])))
+            found = vectors_of(between(self.up[near].T, unit(normals[near].T), np.array([[1.0], [0.0], [0.0]])))
             size = np.maximum(lengths_of(found.T), 1e-300)
             turns[near] += (found * np.minimum(1.0, self.slope / size)).T
             weights[near] += 1.0

@@ -146,8 +146,7 @@ class BodyDrag:
         self._names = [ask.bone, *([image] if image and image not in steered else [])]
         self._pinned = dict(stored_pins(ob) if ask.pins is None else ask.pins)
         if not self._pinned and ask.without_pins is Free.FEET:
-            feet = ends_of(self._figure, Region.LEG)
-            self._pinned = {self._figure.names[foot]: FLAGS for foot in feet}
+            self._pinned = {self._figure.names[foot]: FLAGS for foot in ends_of(self._figure, Region.LEG)}
         self.extent = self._extent(ask.length)
         above = [bone.name for bone in ob.pose.bones[ask.bone].parent_recursive]
         if self.extent.root in above and not ask.use_tail and steered.keys() >= {*above}:

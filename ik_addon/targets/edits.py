@@ -454,8 +454,7 @@ def _cancel(ob: Object, gesture: Gesture, bones: LiveBones, present: Row, depsgr
     """Put back the goals after Esc, which has put back the bones."""
     for control in gesture.before.values():
         control.put_back()
-    followers = filter(None, gesture.followers.values())
-    followed = sorted({row for follower in followers for row in follower.rows})
+    followed = sorted({row for follower in filter(None, gesture.followers.values()) for row in follower.rows})
     bones.written[followed] = present[followed]
     bones.set_fk(ob, gesture.blended, gesture.fk, gesture.stored)
     _evaluate(depsgraph)

@@ -235,14 +235,13 @@ class Sampler:
         own = posed.inputs.others
         goals = [of_all(posed.at(spot)) for spot in own]
         spaces = [times(goal, of_all(inverse(posed.basis_at(spot)))) for goal, spot in zip(goals, own, strict=True)]
-        parents = self._parents([goal.ob for goal in self.goals])
         return Sampled(
             world=of_all(posed.world(posed.inputs.own)),
             poses=of_all(posed.poses[:, posed.inputs.live]),
             settings=of_all(posed.settings),
             goals=np.stack(goals, axis=1) if goals else np.empty((count, 0, 4, 4)),
             spaces=np.stack(spaces, axis=1) if spaces else np.empty((count, 0, 4, 4)),
-            parents=np.broadcast_to(parents, (count, len(goals))),
+            parents=np.broadcast_to(self._parents([goal.ob for goal in self.goals]), (count, len(goals))),
         )
 
     def _parents(self, seen: Sequence[Object]) -> Ints:

@@ -324,8 +324,7 @@ def _place_later(view_layer: ViewLayer, ob: Object, goal: Goal, visits: Sequence
     try:
         for last, visit in pairwise(visits):
             depsgraph = at_frame(view_layer, visit.start / scale)
-            where = matrix_array(goal.world(depsgraph))
-            unplaced = _unconstrained([visit], where, depsgraph)
+            unplaced = _unconstrained([visit], matrix_array(goal.world(depsgraph)), depsgraph)
             visit.place(times(last.to_world(depsgraph), unplaced), unplaced, depsgraph)
     finally:
         before.restore()

@@ -122,8 +122,7 @@ def _folds(settings: IKAddonChain, path: tuple[int, ...], skeleton: Skeleton) ->
     size = np.linalg.norm(axes[0])
     if not size > 0.0:
         return ()
-    vectors = axes / size * np.array(shares)[:, None]
-    return tuple((x, y, z) for x, y, z in vectors.tolist())
+    return tuple((x, y, z) for x, y, z in (axes / size * np.array(shares)[:, None]).tolist())
 
 
 class Shape(NamedTuple):

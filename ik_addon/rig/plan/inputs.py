@@ -290,8 +290,7 @@ class _Collected:
             is_rest = seen.data.pose_position == "REST" or (
                 data is not None and bool(data.action or data.drivers or data.nla_tracks)
             )
-            every = enumerate(skeleton.names)
-            opaque = {i for i, name in every if is_rest or self._sources.is_held(ob, name)}
+            opaque = {i for i, name in enumerate(skeleton.names) if is_rest or self._sources.is_held(ob, name)}
             self.armatures[item] = _Posed(ob, seen, item, skeleton, opaque)
         return self.armatures[item]
 
@@ -311,8 +310,7 @@ class _Collected:
                     reach = bone.length * getattr(seen, "parent_bone_head_tail_factor", 1.0)
             self._items[uid] = len(self.objects)
             # From the evaluated copy, because in a render the original is on another frame.
-            placed = Placed(Reference.of(ob), is_opaque, above, reach, matrix_array(inverse))
-            self.objects.append((ob, placed))
+            self.objects.append((ob, Placed(Reference.of(ob), is_opaque, above, reach, matrix_array(inverse))))
         return self._items[uid]
 
     def spot(self, ob: Object, name: str) -> Spot:
