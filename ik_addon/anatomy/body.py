@@ -131,8 +131,7 @@ def _chest(figure: Figure, limbs: Sequence[Member]) -> int | None:
     """Return the bone that arms or front legs are attached to; None where it can't be told from the hips."""
     parents = {trunk_above(figure, member.row[0]) for member in limbs} - {-1}
     arms = {trunk_above(figure, member.row[0]) for member in limbs if member.region is Region.ARM} - {-1}
-    found = on_trunk(figure, parents) if len(parents) > 1 else arms
-    return max(found, key=figure.depth, default=None)
+    return max(on_trunk(figure, parents) if len(parents) > 1 else arms, key=figure.depth, default=None)
 
 
 def _spine(figure: Figure, limbs: Sequence[Member], chest: int | None) -> list[int]:

@@ -311,11 +311,10 @@ def _limb_in_pieces(figure: Figure, bone: int) -> list[int]:
 
 def bent_most(joints: Floats) -> int:
     """Return the index of the segment with which the lower half of a limb with these joints (n+1, 3) begins."""
-    sizes = np.linalg.norm(np.diff(joints, axis=0), axis=1)
     turns = _turns(joints)
     if turns.max() > np.radians(TURN):
         return int(turns.argmax()) + 1
-    along = np.cumsum(sizes)
+    along = np.cumsum(np.linalg.norm(np.diff(joints, axis=0), axis=1))
     return int(np.abs(along[:-1] - 0.5 * along[-1]).argmin()) + 1
 
 

@@ -103,9 +103,7 @@ def is_layered(action: Action) -> bool:
 
 def is_muted(data: AnimData, curve: FCurve | None, group: ActionGroup | None) -> bool:
     """Whether an F-curve in a group, either of which may not exist yet, is not evaluated because of a mute."""
-    if curve is not None and curve.mute:
-        return True
-    return group is not None and group.mute and _are_groups_muted(data)
+    return (curve is not None and curve.mute) or (group is not None and group.mute and _are_groups_muted(data))
 
 
 def _are_groups_muted(data: AnimData) -> bool:

@@ -202,13 +202,6 @@ def object_of(ob: Object) -> IKAddonObject:
     return ob.ik_addon
 
 
-def note_layout(ob: Object) -> None:
-    """Note on an armature object that this version stores its settings; leave that of a newer version alone."""
-    own = object_of(ob)
-    if ob.library is None and own.layout < LAYOUT:
-        own.layout = LAYOUT
-
-
 @persistent
 def _keep_overrides(_file: object, _unused: object = None) -> None:
     """Where only one of a linked bone and its override has settings, give the other one the same, at their defaults.

@@ -242,8 +242,7 @@ def of_chain(ob: Object, plan: Plan, frame: Sample, posed: Posed, index: int) ->
     off = 0.0 if shown is None else _off_as_shown(*shown, plan, chain)
     if off > max(NEAR, float(frame.goals.value.tolerance[0, index])):
         text = say("Off by {error} of its length: something else moves its bones or its target", error=percent(off))
-        status = Status.NOT_CONVERGED
-        return Report(False, False, text, error=off, iterations=used, remarks=chain.remarks, status=status)
+        return Report(False, False, text, off, used, chain.remarks, Status.NOT_CONVERGED)
     away = _turned_away(plan, frame, posed, index, shown)
     message = say("Reached") if reached else words[status]
     if reached and away > TURNED_AWAY:

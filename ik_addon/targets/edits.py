@@ -186,11 +186,6 @@ class Control:
         curves = {place: read_keys(curve) for place, curve in _curves(goal)} if reaches else {}
         return cls(Reference.of(goal.ob), goal.bone, goal.turns, goal.row(), _keys(goal, frame), curves, frame, uid)
 
-    @property
-    def key(self) -> tuple[int, str]:
-        """What it is the state of."""
-        return self.ob.uid, self.goal
-
     def _found(self) -> Goal | None:
         ob = self.ob.find()
         goal = None if ob is None else Goal(ob, self.goal, self.turns)
@@ -274,7 +269,7 @@ class Gesture:
     followers: dict[Meaning, Follower | None] = field(default_factory=dict)
     """None: the goals can't be moved."""
     before: dict[tuple[int, str], Control] = field(default_factory=dict)
-    """The goals before."""
+    """The goals before, by `session_uid` of their object and name of their bone."""
     spreads: list[Spread] = field(default_factory=list)
     """The keys of the goals in the range that the edit reaches."""
     fk_spreads: dict[int, Spread] = field(default_factory=dict)
@@ -444,7 +439,7 @@ def take(ob: Object, rig: Rig, depsgraph: Depsgraph) -> set[int]:
         return set()
     written, bones.written = bones.written, channels.read(ob, live)
     bones.written[left] = written[left]
-    gesture.before = {control.key: control for control in found} | gesture.before
+    gesture.before = {(control.ob.uid, control.goal): control for control in found} | gesture.before
     if operator.is_running:
         _gestures[ob.session_uid] = gesture
     return {control.ob.uid for control in found}

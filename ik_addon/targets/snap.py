@@ -338,8 +338,7 @@ class Snap:
             )
             goals += found
         more = {bone for chain in chains for bone in (chain.end, chain.foot and chain.foot[0]) if bone is not None}
-        sampler = Sampler.of(ob, tips, goals, shown, more)
-        return cls(ob, chains, goals, sampler, skeleton, poles)
+        return cls(ob, chains, goals, Sampler.of(ob, tips, goals, shown, more), skeleton, poles)
 
     def limbs(self, sampled: Sampled, chain: Chain) -> Limb:
         """Return the limb of a chain on F frames."""
