@@ -131,8 +131,7 @@ def _chest(figure: Figure, limbs: Sequence[Member]) -> int | None:
     """Return the bone that arms or front legs are attached to; None where it can't be told from the hips."""
     parents = {trunk_above(figure, member.row[0]) for member in limbs} - {-1}
     arms = {trunk_above(figure, member.row[0]) for member in limbs if member.region is Region.ARM} - {-1}
-    found = on_trunk(figure, parents) if len(parents) > 1 else arms
-    return max(found, key=figure.depth, default=None)
+    return max(on_trunk(figure, parents) if len(parents) > 1 else arms, key=figure.depth, default=None)
 
 
 def _spine(figure: Figure, limbs: Sequence[Member], chest: int | None) -> list[int]:
@@ -154,8 +153,7 @@ def _head(figure: Figure, limbs: Sequence[Member], chest: int | None) -> list[in
     trunk = [bone for part in (Part.NECK, Part.SPINE) for bone in free if part_of(figure, bone) is part]
     if not trunk:
         return []
-    row = find(figure, trunk[0])
-    above = list(figure.up(row[-1]))
+    above = list(figure.up(find(figure, trunk[0])[-1]))
     # Twist bones between chest and head belong to its neck.
     return above[: above.index(chest)][::-1] if chest in above else []
 

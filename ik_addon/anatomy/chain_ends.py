@@ -267,5 +267,4 @@ def _next(figure: Figure, bone: int, size: float) -> Iterator[int]:
 
 def _is_nub(figure: Figure, row: list[int], bone: int) -> bool:
     """Return whether a bone below a limb, root first, has no children and is too short to show a direction."""
-    size = float(np.linalg.norm(figure.heads[bone] - figure.heads[row[0]]))
-    return not figure.children[bone] and figure.length(bone) < NUB * size
+    return not figure.children[bone] and figure.length(bone) < NUB * figure.gap(bone, row[0])

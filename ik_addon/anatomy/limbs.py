@@ -84,8 +84,7 @@ def _way_to_end(figure: Figure, top: int) -> tuple[list[int], int | None]:
         else:
             row.append(best)
     if end is not None:
-        size = float(np.linalg.norm(figure.heads[end] - figure.heads[top]))
-        while len(row) > 1 and figure.gap(row[-1], end) < NO_SEGMENT * size:
+        while len(row) > 1 and figure.gap(row[-1], end) < NO_SEGMENT * figure.gap(end, top):
             if len(row) == 2 and part_of(figure, row[-1]) is not Part.HELPER:
                 break
             row.pop()
@@ -312,11 +311,10 @@ def _limb_in_pieces(figure: Figure, bone: int) -> list[int]:
 
 def bent_most(joints: Floats) -> int:
     """Return the index of the segment with which the lower half of a limb with these joints (n+1, 3) begins."""
-    sizes = np.linalg.norm(np.diff(joints, axis=0), axis=1)
     turns = _turns(joints)
     if turns.max() > np.radians(TURN):
         return int(turns.argmax()) + 1
-    along = np.cumsum(sizes)
+    along = np.cumsum(np.linalg.norm(np.diff(joints, axis=0), axis=1))
     return int(np.abs(along[:-1] - 0.5 * along[-1]).argmin()) + 1
 
 

@@ -166,8 +166,7 @@ def _goal_object(role: str, name: str, description: str) -> Declared:
             group.property_unset(f"{role}_bone")
         _changed(group, context)
 
-    own: Json = {"type": Object, "translation_context": CONTEXT, "update": picked}
-    return _setting(PointerProperty, name, description, **own)
+    return _setting(PointerProperty, name, description, type=Object, translation_context=CONTEXT, update=picked)
 
 
 def _goal(role: str) -> Declared:

@@ -81,13 +81,6 @@ def find_curve(ob: Object, path: str, index: int = 0) -> FCurve | None:
     return None if owner is None else owner.fcurves.find(path, index=index)
 
 
-def remove_curve(ob: Object, path: str) -> None:
-    """Remove the F-curve of a property of an object, if there is one."""
-    curve = find_curve(ob, path)
-    if curve is not None:
-        curves_of(ob).remove(curve)
-
-
 def curve_owner_of(user: Versioned) -> CurveOwner | None:
     """Return the owner of the F-curves that animation data or an NLA strip uses from its action, or None."""
     if user is None or user.action is None:
@@ -110,9 +103,7 @@ def is_layered(action: Action) -> bool:
 
 def is_muted(data: AnimData, curve: FCurve | None, group: ActionGroup | None) -> bool:
     """Whether an F-curve in a group, either of which may not exist yet, is not evaluated because of a mute."""
-    if curve is not None and curve.mute:
-        return True
-    return group is not None and group.mute and _are_groups_muted(data)
+    return (curve is not None and curve.mute) or (group is not None and group.mute and _are_groups_muted(data))
 
 
 def _are_groups_muted(data: AnimData) -> bool:

@@ -1,7 +1,6 @@
 """The contacts of a chain as constant keys in the action of the armature, one wherever a contact begins or ends."""
 
-from collections.abc import Collection
-from contextlib import ExitStack
+from collections.abc import Callable, Collection
 
 import numpy as np
 from bpy.types import FCurve, PoseBone
@@ -33,25 +32,23 @@ def read(tip: PoseBone, times: Floats) -> Bools:
     """Return whether heel and toe (2, F) touch at times of the action."""
     curve = curve_of(tip)
     if curve is None or curve.mute or curve.is_empty:
-        held = sum(FLAGS[name] for name in chain_of(tip).contact)
-        values = np.full(len(times), held)
+        values = np.full(len(times), sum(FLAGS[name] for name in chain_of(tip).contact))
     else:
         values = np.array([round(curve.evaluate(time)) for time in times.tolist()])
     return np.array([(values & flag) > 0 for flag in FLAGS.values()])
 
 
-def write(tip: PoseBone, contacts: Bools, times: Floats, undo: ExitStack) -> int:
+def write(tip: PoseBone, contacts: Bools, times: Floats, also: Bools | bool = False) -> Callable[[], None]:
     """Key whether heel and toe (2, F) touch at ascending times; replaces the keys between the first and the last time.
 
-    Returns:
-        The number of keys written. `undo` takes them back.
+    Keys are where anything changes, at the first and the last time, and wherever `also` (F,) is set. Returns what takes
+    them back.
     """
     values = np.array(list(FLAGS.values()), dtype=np.float64).dot(contacts)
-    kept = np.append(True, np.diff(values) != 0)
+    kept = np.append(True, np.diff(values) != 0) | also
     kept[-1] = True
     # Constant until the next one, as Blender keys on/off values.
-    undo.callback(write_channels(tip.id_data, [channel(tip, values[kept])], times[kept], holds=True))
-    return int(kept.sum())
+    return write_channels(tip.id_data, [channel(tip, values[kept])], times[kept], holds=True)
 
 
 def mark(tip: PoseBone, names: Collection[str], span: tuple[float, float], frame: float, *, on: bool) -> None:
@@ -79,10 +76,7 @@ def mark(tip: PoseBone, names: Collection[str], span: tuple[float, float], frame
     during = (times > start - SAME_FRAME) & (times < end - SAME_FRAME)
     for flag, name in enumerate(FLAGS):
         contacts[flag, during] = on if name in names else contacts[flag, during]
-    values = np.array(list(FLAGS.values()), dtype=np.float64).dot(contacts)
-    kept = np.append(True, np.diff(values) != 0) | (times < start - 1.5 * frame) | (times > end + SAME_FRAME)
-    kept[-1] = True
-    write_channels(tip.id_data, [channel(tip, values[kept])], times[kept], holds=True)
+    write(tip, contacts, times, also=(times < start - 1.5 * frame) | (times > end + SAME_FRAME))
 
 
 def whole(tip: PoseBone, time: float) -> tuple[float, float] | None:

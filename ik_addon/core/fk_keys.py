@@ -115,8 +115,7 @@ def _apply(ob: Object, mend: _Mend) -> bool:
     if not len(found):
         return False
     kind = curve.keyframe_points[int(found[0])].type
-    options = {"INSERTKEY_REPLACE"}
-    insert_key(bone, mend.field, mend.index, mend.fk, mend.frame, options=options, keytype=kind)
+    insert_key(bone, mend.field, mend.index, mend.fk, mend.frame, options={"INSERTKEY_REPLACE"}, keytype=kind)
     return True
 
 

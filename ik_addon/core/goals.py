@@ -112,8 +112,7 @@ class Goal:
     @property
     def fields(self) -> tuple[str, ...]:
         """The channels that are set."""
-        turned = (channels.rotation_field(self.holder.rotation_mode),) if self.turns else ()
-        return ("location", *turned)
+        return ("location", channels.rotation_field(self.holder.rotation_mode)) if self.turns else ("location",)
 
     @property
     def is_keyed(self) -> bool:

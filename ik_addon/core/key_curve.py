@@ -87,8 +87,7 @@ def write_curve(curve: FCurve, frames: Floats, values: Floats, slopes: Floats, l
         lines: (K - 1,) whether a straight line connects a key to the next one.
     """
     old = read_keys(curve)
-    inside = keyed_within(old, frames[0], frames[-1])
-    first, last = np.flatnonzero(inside)[[0, -1]]
+    first, last = np.flatnonzero(keyed_within(old, frames[0], frames[-1]))[[0, -1]]
     # The last key's interpolation and right handle lead out of the range, the first key's left handle leads into it.
     new = {name: keys[np.full(len(frames), last)] for name, keys in old.items()}
     new["co"][:] = np.stack([frames, values], axis=1)

@@ -1,7 +1,6 @@
 """Settings for all files, in the preferences of the add-on, and what they act on: the tab and the shortcuts."""
 
 from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -145,7 +144,6 @@ def tab() -> str:
     return chosen.strip() or TAB
 
 
-@cache
 def _defaults() -> SimpleNamespace:
     found = {}
     for setting in IKAddonPreferences.bl_rna.properties:
@@ -214,17 +212,13 @@ def add_shortcuts() -> None:
 def of_user(context: Context) -> Iterator[tuple[KeyMap, KeyMapItem]]:
     """Yield each shortcut as the user has set it, with its keymap; Blender acts on these."""
     keymaps = context.window_manager.keyconfigs.user.keymaps
+    item: Struct
     for own, item in _items:
         keymap: Struct = keymaps.get(own.name)
         for other in () if keymap is None else keymap.keymap_items:
-            if _is_same(other, item):
+            is_menu = item.idname == "wm.call_menu_pie"
+            if other.idname == item.idname and not (is_menu and getattr(other.properties, "name", "") != PIE):
                 yield keymap, other
-
-
-def _is_same(item: KeyMapItem, own: Struct) -> bool:
-    """Whether an item of the user's keymap is the add-on's item `own`, whatever its key is now."""
-    is_menu = own.idname == "wm.call_menu_pie"
-    return item.idname == own.idname and not (is_menu and getattr(item.properties, "name", "") != own.properties.name)
 
 
 def is_complete(context: Context) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import bpy
 from bpy.app.handlers import persistent
 from bpy.props import BoolProperty, CollectionProperty, IntProperty, PointerProperty, StringProperty
-from bpy.types import ID, Context, Object, PoseBone, PropertyGroup, Scene
+from bpy.types import ID, Object, PoseBone, PropertyGroup, Scene
 
 from .chain_settings import FOLDS, HIDDEN, OVERRIDABLE, IKAddonChain, is_set, tell
 from .falloff import falloff_setting, range_setting
@@ -16,8 +16,8 @@ LAYOUT = 2
 
 on_live_switched: list[Callable[[Object], None]] = []
 """Called with the armature object when Live is switched on or off."""
-on_overlay_switched: list[Callable[[], None]] = []
-"""Called when the overlay is switched on or off."""
+on_overlay_switched: list[Callable[[Scene], None]] = []
+"""Called with the scene when the overlay is switched on or off."""
 
 
 class IKAddonGoals(PropertyGroup):
@@ -52,11 +52,6 @@ class IKAddonObject(PropertyGroup):
     )
 
 
-def _overlay_switched(_group: PropertyGroup, _context: Context) -> None:
-    for listener in on_overlay_switched:
-        listener()
-
-
 def _shown(name: str, description: str, **rest: Declared) -> Declared:
     return BoolProperty(name=name, description=description, default=True, options=set(), **rest)
 
@@ -67,7 +62,7 @@ class IKAddonScene(PropertyGroup):
     show_overlay: _shown(
         "IK Chains",
         "Show chains in the viewport: green where the target is reached, orange where it is out of reach",
-        update=_overlay_switched,
+        update=lambda group, _context: tell(on_overlay_switched, group.id_data),
     )
     show_limits: _shown("Limits", "Show the directions and twists that the limits of the active chain's bones allow")
     show_pins: _shown("Pins", "Show which bones are pinned: a diamond for location, a ring for rotation")
@@ -153,11 +148,7 @@ def stored_folds(folds: Sequence[float]) -> tuple[float, ...]:
 def unusable(chain: IKAddonChain) -> Iterator[tuple[str, str]]:
     """Yield identifier and label of settings whose values can't be set in Blender: a file may be made by hand."""
     for setting in IKAddonChain.bl_rna.properties:  # looked up each time: Blender frees them with other classes
-        try:
-            usable = _accepts(setting, getattr(chain, setting.identifier))
-        except UnicodeDecodeError:
-            usable = False
-        if not usable:
+        if not _accepts(setting, value_of(chain, setting.identifier)):
             yield setting.identifier, setting.name
 
 
@@ -177,20 +168,21 @@ def unset(chain: IKAddonChain, name: str) -> None:
 
 def goal_of(chain: IKAddonChain, role: str) -> tuple[Object | None, str]:
     """Return the target or pole of a chain and its bone; (None, "") if a file made by hand holds something else."""
-    try:
-        goal, bone = getattr(chain, role), getattr(chain, f"{role}_bone")
-    except UnicodeDecodeError:
-        return None, ""
-    return (goal, bone) if isinstance(goal, Object) else (None, "")
+    goal, bone = value_of(chain, role), value_of(chain, f"{role}_bone")
+    return (goal, bone) if isinstance(goal, Object) and bone is not None else (None, "")
 
 
 def text_of(group: Struct, name: str) -> str:
     """Return the text of a setting; empty if a file made by hand holds something else."""
+    return value_of(group, name) or ""
+
+
+def value_of(group: Struct, name: str) -> Value:
+    """Return the value of a setting; None if it should be text, and a file made by hand holds something else."""
     try:
-        text: str = getattr(group, name)
+        return getattr(group, name)
     except UnicodeDecodeError:
-        return ""
-    return text
+        return None
 
 
 def _accepts(setting: Struct, value: Value) -> bool:
@@ -198,6 +190,8 @@ def _accepts(setting: Struct, value: Value) -> bool:
     if setting.type in {"INT", "FLOAT"}:
         low, high = setting.hard_min, setting.hard_max
         return all(low <= number <= high for number in (value if setting.is_array else (value,)))  # not true of NaN
+    if setting.type == "STRING":
+        return value is not None
     if setting.type == "ENUM":
         return isinstance(value, set) if setting.is_enum_flag else bool(value)
     return not isinstance(value, ID) or isinstance(value, Object)
@@ -206,13 +200,6 @@ def _accepts(setting: Struct, value: Value) -> bool:
 def object_of(ob: Object) -> IKAddonObject:
     """Return the add-on's settings of an object."""
     return ob.ik_addon
-
-
-def note_layout(ob: Object) -> None:
-    """Note on an armature object that this version stores its settings; leave that of a newer version alone."""
-    own = object_of(ob)
-    if ob.library is None and own.layout < LAYOUT:
-        own.layout = LAYOUT
 
 
 @persistent

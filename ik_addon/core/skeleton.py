@@ -163,10 +163,14 @@ class Skeleton:
         offsets = rest.copy()
         child = parents >= 0
         offsets[child] = inverse(rest[parents[child]]) @ rest[child]
+        depths, above = np.zeros_like(parents), parents
+        while (above >= 0).any():
+            depths += above >= 0
+            above = np.where(above >= 0, parents[above], -1)
         return cls(
             names=tuple(index),
             parents=parents,
-            depths=_depths(parents),
+            depths=depths,
             rest=rest,
             offsets=offsets,
             lengths=np.array([b.length for b in bones], dtype=np.float64),
@@ -183,8 +187,7 @@ class Skeleton:
         """(m, 3, 3) deviations from rotations of rest matrices in the parent's rest space; zero for rotations."""
         rest = self.offsets[:, :3, :3]
         off = times_back(rest, orthonormal(rest)) - np.eye(3)
-        skewed = np.abs(off).max(axis=(1, 2)) > SKEWED
-        return np.where(skewed[:, None, None], off, 0.0)
+        return np.where((np.abs(off).max(axis=(1, 2)) > SKEWED)[:, None, None], off, 0.0)
 
     @cached_property
     def joint_rests(self) -> Floats:
@@ -281,15 +284,6 @@ class Skeleton:
         return found
 
 
-def _depths(parents: Ints) -> Ints:
-    """Number of ancestors (m,) of each bone, given the index of its parent or -1."""
-    depths, above = np.zeros_like(parents), parents
-    while (above >= 0).any():
-        depths += above >= 0
-        above = np.where(above >= 0, parents[above], -1)
-    return depths
-
-
 # ---- evaluated bones, measured the way the solver does
 
 
@@ -334,11 +328,6 @@ def across_bones(bone: Bone, image: Bone) -> Floats:
     """
     own, other = (np.array(each.matrix_local.to_3x3()) for each in (bone, image))
     return np.asarray((other.T * ACROSS) @ own)
-
-
-def mirrored_rotation(rotation: Floats) -> Floats:
-    """Mirror a rotation (..., 3, 3)."""
-    return np.asarray(rotation * ACROSS * ACROSS[:, None])
 
 
 def mirrored_matrix(matrix: Matrix, plane: Matrix) -> Matrix:

@@ -11,12 +11,12 @@ pasted. Where it was made for other bones, for the object in a library, or by no
 """
 
 import json
-import random
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
+from secrets import randbelow
 
 import bpy
 from bpy.app.handlers import persistent
@@ -24,13 +24,11 @@ from bpy.types import Armature, Depsgraph, Object, PoseBone, Scene
 
 from . import chain_settings, compat, hooks
 from .chain_settings import IKAddonChain, IKAddonFKStore
-from .settings import OBJECTS, chain_of, object_of
+from .settings import OBJECTS, chain_of, object_of, value_of
 from .untyped import Json, Struct
 
 FORGOTTEN = "-"
 """In place of what the object knows: a setting was set since. Empty if it never had settings to know."""
-_HIGHEST = 2**31 - 1
-_random = random.SystemRandom()
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ def _learn(ob: Object, names: str) -> None:
             if not settings:
                 continue
             if not stamp or stamp in used:
-                stamp = chain.stamp = _random.randint(1, _HIGHEST)
+                stamp = chain.stamp = 1 + randbelow(2**31 - 1)
             kept = stamp, settings
         used.add(stamp)
         bones[name] = kept
@@ -116,8 +114,7 @@ def _learn(ob: Object, names: str) -> None:
         own.goals.remove(len(own.goals) - 1)
     while len(own.goals) < len(goals):
         own.goals.add()
-    empty = dict.fromkeys(OBJECTS)
-    wanted = [("", empty)] * len(own.goals)
+    wanted = [("", dict.fromkeys(OBJECTS))] * len(own.goals)
     wanted[: len(goals)] = [(tip, _goals_of(chain)) for tip, chain in goals.items()]
     for kept, (tip, objects) in zip(own.goals, wanted, strict=True):
         for name, value in {"tip": tip, **objects}.items():
@@ -149,9 +146,8 @@ def content(group: Struct) -> Json:
     for name, is_group in _names(type(group).__name__):
         if not group.is_property_set(name):
             continue
-        try:
-            value = getattr(group, name)
-        except UnicodeDecodeError:
+        value = value_of(group, name)
+        if value is None:
             continue
         if is_group:
             value = content(value)

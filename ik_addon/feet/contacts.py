@@ -237,8 +237,7 @@ def _calmed(path: Path, fastest: float, reach: float, widest: float) -> Path:
         rest = weights - np.roll(weights, step)
         if noise * STEP_OF_NOISE * float(np.sqrt(np.square(rest).sum())) <= fastest * reach:
             break
-    points = np.stack([smoothed(own, width) for own in path.points.T], axis=1)
-    return path._replace(points=points)
+    return path._replace(points=np.stack([smoothed(own, width) for own in path.points.T], axis=1))
 
 
 def _medians(values: Floats, reach: int, beyond: Literal["edge", "reflect"]) -> Floats:
@@ -300,7 +299,7 @@ def key_contacts(
         for i, contacts in zip(legs, without_held(rests), strict=True):
             found[i] = contacts
         for chain, contacts in zip(chains, found, strict=True):
-            contact_keys.write(feet.tip(chain), contacts, feet.times, undo)
+            undo.callback(contact_keys.write(feet.tip(chain), contacts, feet.times))
         yield 0.95
         before.restore()
     return sum(len(runs(np.asarray(contacts.any(axis=0)))) for contacts in found)

@@ -40,18 +40,21 @@ def faded(known: Bools, length: int) -> Floats:
 
 def bridged(values: Floats, known: Bools) -> Floats:
     """Return values (F, k) as they are where `known` (F,), interpolated smoothly from one to the next in between."""
-    at = np.flatnonzero(known)
-    frames = np.arange(len(values))
-    after = np.searchsorted(at, frames)
-    before, after = at[np.maximum(np.searchsorted(at, frames, "right") - 1, 0)], at[np.minimum(after, len(at) - 1)]
+    frames, (before, after) = np.arange(len(values)), beside(known)
     share = _smooth((frames - before) / np.maximum(after - before, 1))[:, None]
     return np.asarray((1.0 - share) * values[before] + share * values[after])
 
 
+def beside(known: Bools) -> tuple[Ints, Ints]:
+    """Return the last known frame up to each frame (F,), and the first one from there on; at the ends, the only one."""
+    at, frames = np.flatnonzero(known), np.arange(len(known))
+    before, after = np.searchsorted(at, frames, "right") - 1, np.searchsorted(at, frames)
+    return at[np.maximum(before, 0)], at[np.minimum(after, len(at) - 1)]
+
+
 def widened(values: Column, before: int, after: int) -> Column:
     """Return the largest of values (F,), or flags, from so many frames before each frame to so many after it."""
-    around = sliding_window_view(np.pad(values, (before, after)), before + after + 1)
-    return around.max(axis=1)
+    return sliding_window_view(np.pad(values, (before, after)), before + after + 1).max(axis=1)
 
 
 def window(length: int) -> Floats:

@@ -75,8 +75,7 @@ class Mesh(NamedTuple):
             triangles = triangles[_beside(corners, triangles, *way, reach)]
             used, triangles = np.unique(triangles, return_inverse=True)
             corners, triangles = corners[used], triangles.reshape(-1, 3)
-        tree = BVHTree.FromPolygons(corners.tolist(), triangles.tolist())
-        return cls(tree, bounds, reach)
+        return cls(BVHTree.FromPolygons(corners.tolist(), triangles.tolist()), bounds, reach)
 
     def look(self, points: Floats, ups: Floats, only_inside: bool) -> tuple[Floats, Floats]:
         """See `standing.Surface`; everything is in the object's own axes."""

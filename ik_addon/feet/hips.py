@@ -130,18 +130,16 @@ def move_hips(
     moved = np.zeros((count, 3)) if along is None or reason else along
     legs = _legs(feet, wanted, moved, [foot.contacts for foot in planted], [record.reached for record in records])
     standing = [] if feet.standing is None else _standing(feet.standing, moved)
-    if along is None or reason:
+    if along is None or feet.hips is None or reason:
         reached = Reached.nowhere(feet)
         yield from solve(feet, reached, np.ones(count, dtype=bool))
         is_short = any(leg.short(moved).any() for leg in legs)
         return moved, reached, [], [reason] if reason and is_short else []
-    assert feet.hips is not None, "there are some"
     goal = Goal(feet.snap.ob, feet.snap.ob.pose.bones[feet.hips].name)
     old = original_keys.before(goal, feet.times)
     moment = max(min(round(MOMENT * rate), count - 1), 1)
     turns = [turns_of(record.poses, moment) for record in records]
-    flip = FLIP * moment / rate
-    search = _Search(feet, goal, legs, standing, along, turns, moment, flip, carry, undo)
+    search = _Search(feet, goal, legs, standing, along, turns, moment, FLIP * moment / rate, carry, undo)
     asked, found, size = np.zeros(count, dtype=bool), None, max(leg.reach for leg in legs)
     for turn in range(ROUNDS):
         found = help_reach([*legs, *standing], cap, smooth * rate, found)
@@ -442,17 +440,6 @@ BEYOND = 1.8
 """Over-relaxation: each pass goes this much farther than it would, so fewer are needed."""
 
 
-class Cut(NamedTuple):
-    """What joint limits require of the hips, on some of F frames."""
-
-    frames: Ints
-    """(n,) indices of these frames."""
-    ways: Floats
-    """(n, 3) unit vectors along which the hips have to move."""
-    least: Floats
-    """(n,) the least movement along them."""
-
-
 class Leg(NamedTuple):
     """A leg on F frames."""
 
@@ -466,17 +453,19 @@ class Leg(NamedTuple):
     """(F,) whether the foot has to be there."""
     stance: Floats
     """(2, F) the least and the largest distance from root to foot at which the knee is bent as recorded."""
-    cuts: tuple[Cut, ...] = ()
+    cuts: tuple[tuple[Floats, Floats], ...] = ()
+    """What joint limits require of the hips: unit vectors (F, 3) along which they have to move, zero where they need
+    not, and the least movement (F,) along these."""
 
     def cut(self, missed: Floats, offsets: Floats) -> Leg:
         """Return the leg with a cut added: with the hips moved by `offsets` (F, 3), it needs `missed` (F, 3) more."""
         size = lengths_of(missed)
-        frames = np.flatnonzero(size > INSIDE * self.reach)
-        ways = missed[frames] / size[frames, None]
-        least = (ways * offsets[frames]).sum(axis=1) + size[frames]
-        return self.eased(frames)._replace(cuts=(*self.cuts, Cut(frames, ways, least)))
+        frames = size > INSIDE * self.reach
+        ways = np.where(frames[:, None], missed, 0.0) / np.where(frames, size, 1.0)[:, None]
+        least = (ways * offsets).sum(axis=1) + size
+        return self.eased(frames)._replace(cuts=(*self.cuts, (ways, least)))
 
-    def eased(self, frames: Ints | Bools) -> Leg:
+    def eased(self, frames: Bools) -> Leg:
         """Return the leg with a knee that may bend otherwise than recorded on some frames."""
         stance = self.stance.copy()
         stance[:, frames] = [[0.0], [np.inf]]
@@ -567,12 +556,10 @@ def _sides(legs: Sequence[Leg], cap: float, inside: float) -> tuple[Floats, Floa
     """Return unit vectors (R, 3, F) for R cuts, zero where a cut doesn't apply, and the least movement (R, F) along."""
     # Keep the order in which cuts were made, so that the state of earlier ones stays at its indices.
     rounds = zip_longest(*(leg.cuts for leg in legs))
-    cuts = [cut for several in rounds for cut in several if cut is not None and len(cut.frames)]
-    ways, least = np.zeros((len(cuts), 3, len(legs[0].held))), np.zeros((len(cuts), len(legs[0].held)))
-    for i, cut in enumerate(cuts):
-        ways[i][:, cut.frames] = cut.ways.T
-        least[i, cut.frames] = np.minimum(cut.least + inside, cap)
-    return ways, least
+    cuts = [cut for several in rounds for cut in several if cut is not None and cut[0].any()]
+    ways = np.array([own.T for own, _least in cuts]).reshape(-1, 3, len(legs[0].held))
+    least = np.array([own for _ways, own in cuts]).reshape(-1, len(legs[0].held))
+    return ways, np.where(ways.any(axis=1), np.minimum(least + inside, cap), 0.0)
 
 
 def _smoothing(shares: Floats) -> Callable[[Floats], Floats]:

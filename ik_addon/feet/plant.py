@@ -261,10 +261,9 @@ def _deepest(grounds: Sequence[Ground], feet: Sequence[Foot], lengths: Sequence[
 
 def _marked(feet: Feet, chain: Chain, foot: Foot) -> Foot:
     """Return a foot with its keyed contacts."""
-    foot = replace(foot, contacts=feet.contacts(chain))
-    if feet.snap.goals[chain.target].turns:
-        return foot
-    return replace(foot, pivots=np.zeros((2, 3)))  # without End Rotation, only the joint is held
+    turns = feet.snap.goals[chain.target].turns
+    pivots = foot.pivots if turns else np.zeros((2, 3))  # without End Rotation, only the joint is held
+    return replace(foot, contacts=feet.contacts(chain), pivots=pivots)
 
 
 def _grounds(feet: Feet, options: Options, rate: float) -> Generator[float, None, list[Ground]]:
@@ -298,8 +297,7 @@ def _planted(
                 risen = ((planted[i].places - foot.places) * grounds[i].up).sum(axis=1)
                 heights.append(bridged(risen[:, None], foot.touches)[:, 0])
     if heights and options.hips and feet.standing is None and not hips.why_fixed(feet):
-        rise = smoothed(np.min(heights, axis=0), 2 * round(options.smooth * rate))
-        along = rise[:, None] * UP
+        along = smoothed(np.min(heights, axis=0), 2 * round(options.smooth * rate))[:, None] * UP
     return _along(feet, source, planted, grounds, along, blend), along
 
 

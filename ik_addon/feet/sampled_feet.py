@@ -215,10 +215,8 @@ def sample(
 
 def _stands(tip: PoseBone, times: Floats) -> bool:
     """Return whether planting keyed the target of a chain on frames on which it touches, at `times` of the action."""
-    target = target_of(tip)
-    if target is None or not contact_keys.read(tip, times).any():
-        return False
-    return original_keys.is_planted(target, times)
+    target, touches = target_of(tip), contact_keys.read(tip, times).any()
+    return target is not None and bool(touches) and original_keys.is_planted(target, times)
 
 
 def _followers(ob: Object, planted: Collection[PoseBone], hips: PoseBone) -> list[tuple[PoseBone, Goal]]:

@@ -18,7 +18,7 @@ from ..solve.maths.products import lengths_of
 from ..solve.maths.rotations import about_vectors, between, inverse, multiply, rotate, unit, vectors_of
 from ..solve.maths.runs import runs
 from ..solve.problem import Bools, Floats, Ints
-from .filling import bridged, eased, faded, numbered
+from .filling import beside, bridged, eased, faded, numbered
 
 HEEL, TOE = 0, 1
 LEAN = np.radians(10.0)
@@ -303,8 +303,7 @@ class Ground(NamedTuple):
                 return arm, turn
             found = found + gap * self.up[frame]
             found = found * (size / float(np.sqrt((found * found).sum())))
-        axis = np.array([1.0, 0.0, 0.0])
-        bend = between(unit(arm[:, None]), unit(found[:, None]), axis[:, None])
+        bend = between(unit(arm[:, None]), unit(found[:, None]), np.array([[1.0], [0.0], [0.0]]))
         turned = multiply(bend, turn[:, None])
         if _angle(bend) > BUMP or _angle(multiply(turned, inverse(level[:, None]))) > self.slope + 1e-6:
             return arm, turn
@@ -317,8 +316,7 @@ class Ground(NamedTuple):
         for pivot in (HEEL, TOE):
             gaps, normals = self._look(foot.points(pivot))
             near = np.asarray(np.isfinite(gaps) & under & foot.contacts[pivot])
-            axes = unit(normals[near].T)
-            found = vectors_of(between(self.up[near].T, axes, np.array([[1.0], [0.0], [0.0]])))
+            found = vectors_of(between(self.up[near].T, unit(normals[near].T), np.array([[1.0], [0.0], [0.0]])))
             size = np.maximum(lengths_of(found.T), 1e-300)
             turns[near] += (found * np.minimum(1.0, self.slope / size)).T
             weights[near] += 1.0
@@ -445,13 +443,10 @@ def _held_back(foot: Foot, up: Floats, wait: int, *, is_end: bool) -> Foot:
 
 def _swell(needed: Floats, contacts: Bools, length: int) -> Floats:
     """Return a curve (F,) no lower than `needed` (F,) that swells smoothly over `length` frames between contacts."""
-    frames = np.arange(len(needed))
-    at = np.flatnonzero(contacts)
     reach = np.full(len(needed), length + 1.0)
-    if len(at):
-        after = at[np.minimum(np.searchsorted(at, frames), len(at) - 1)]
-        before = at[np.maximum(np.searchsorted(at, frames, "right") - 1, 0)]
-        reach = np.minimum(reach, np.minimum(np.abs(after - frames), np.abs(frames - before)))
+    if contacts.any():
+        away = np.abs(beside(contacts) - np.arange(len(needed)))
+        reach = np.minimum(reach, away.min(axis=0))
     out = needed.copy()
     for away in range(1, length + 1):
         share = needed * 0.5 * (1.0 + np.cos(np.pi * np.minimum(away / np.maximum(reach, 1e-9), 1.0)))

@@ -13,7 +13,7 @@ from bpy.app.handlers import persistent
 from bpy.types import Armature, Depsgraph, Object, Scene
 
 from ..core import chain_settings, channels, compat, fk_keys, fk_store, hooks, settings, stamps
-from ..core.settings import chain_of, note_layout, object_of
+from ..core.settings import LAYOUT, chain_of, object_of
 from ..rig.plan import chain
 from ..rig.plan.presence import Layer, Presence, are_related_anew
 from ..rig.read import fcurves
@@ -176,11 +176,9 @@ def _depsgraph_update_post(scene: Scene, depsgraph: Depsgraph) -> None:
         registry.forget_deleted()
     originals = [update.id.original for update in depsgraph.updates]
     updated = {original.session_uid for original in originals}
-    for original in originals:
-        if isinstance(original, Object) and original.type == "ARMATURE":
-            own = registry.armatures.get(original.session_uid)
-            if own is not None and own.state is State.FAILED:
-                own.state = State.UNKNOWN
+    for own in (registry.armatures[uid] for uid in updated & registry.armatures.keys()):
+        if own.state is State.FAILED:
+            own.state = State.UNKNOWN
     renames.follow(original for original in originals if isinstance(original, Armature))
     armatures = unpaused(scene)
     for ob in registry.objects():
@@ -319,7 +317,8 @@ def _catch_up() -> None:
 
 def settings_changed(ob: Object) -> None:
     """Plan again: a chain of this armature was added, removed, switched or given another goal."""
-    note_layout(ob)
+    if ob.library is None and object_of(ob).layout < LAYOUT:  # else a newer version stores its settings
+        object_of(ob).layout = LAYOUT
     own = registry.of(ob)
     if own.rig is not None:
         own.rig.is_stale = True

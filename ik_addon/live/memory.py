@@ -152,7 +152,5 @@ class Memory:
         return frame in self._expected and frame not in self._ahead
 
     def _expect_nothing(self) -> None:
-        self._expected.clear()
-        self._played.clear()
-        self._visits.clear()
-        self._ahead.clear()
+        for known in (self._expected, self._played, self._visits, self._ahead):
+            known.clear()

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..core import channels, hooks
 from ..core.channels import FIELDS, is_finite
+from ..core.goals import Goal
 from ..core.report import percent
 from ..core.settings import chain_of, goal_of
 from ..core.skeleton import matrix_array, orthonormal
@@ -241,14 +242,11 @@ def of_chain(ob: Object, plan: Plan, frame: Sample, posed: Posed, index: int) ->
     off = 0.0 if shown is None else _off_as_shown(*shown, plan, chain)
     if off > max(NEAR, float(frame.goals.value.tolerance[0, index])):
         text = say("Off by {error} of its length: something else moves its bones or its target", error=percent(off))
-        status = Status.NOT_CONVERGED
-        return Report(False, False, text, error=off, iterations=used, remarks=chain.remarks, status=status)
+        return Report(False, False, text, off, used, chain.remarks, Status.NOT_CONVERGED)
     away = _turned_away(plan, frame, posed, index, shown)
+    message = say("Reached") if reached else words[status]
     if reached and away > TURNED_AWAY:
-        there = say("Reached, but turned {angle}° away (limits or other chains)", angle=f"{math.degrees(away):.0f}")
-    else:
-        there = say("Reached")
-    message = there if reached else words[status]
+        message = say("Reached, but turned {angle}° away (limits or other chains)", angle=f"{math.degrees(away):.0f}")
     if influence < 1.0:
         message = say("Blended with FK: Influence is {influence}", influence=f"{influence:.3g}")
     if not influence:
@@ -279,15 +277,12 @@ def _shown(ob: Object, plan: Plan, chain: ChainPlan) -> tuple[Object, Matrix] | 
     presence = Presence(layer)
     if goal is None or not (presence.has(ob) and presence.has(goal)):
         return None
-    seen, target = ob.evaluated_get(layer.depsgraph), goal.evaluated_get(layer.depsgraph)
-    bones = np.array(chain.posed)
+    seen, bones = ob.evaluated_get(layer.depsgraph), np.array(chain.posed)
     if seen.pose is None or len(seen.pose.bones) != len(plan.skeleton.names):
         return None
     if (channels.read(seen, bones) != channels.read(ob, bones)).any():
         return None
-    bone = target.pose.bones.get(name) if name and target.pose is not None else None
-    world = target.matrix_world if bone is None else target.matrix_world @ bone.matrix
-    return seen, seen.matrix_world.inverted_safe() @ world
+    return seen, seen.matrix_world.inverted_safe() @ Goal(goal, name).world(layer.depsgraph)
 
 
 def _off_as_shown(seen: Object, target: Matrix, plan: Plan, chain: ChainPlan) -> float:

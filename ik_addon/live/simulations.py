@@ -11,6 +11,7 @@ from ..core.settings import chain_of, object_of
 from ..core.translation.sentences import say
 from ..core.untyped import Struct
 from ..rig.plan.chain import tips
+from ..rig.plan.order import all_needs
 from .registry import registry
 
 log = logging.getLogger(__name__)
@@ -29,7 +30,9 @@ def warning(ob: Object, scene: Scene) -> str:
     world = scene.rigidbody_world
     if not every and world is None:
         return ""
-    moved = _dependent_on(ob)
+    # Whatever refers to the object, directly or through others: children, skins, constraints, drivers.
+    data: Struct = bpy.data
+    moved = all_needs(ob, data.user_map(key_types={"OBJECT"}, value_types={"OBJECT"})) - {ob}
     pushes = any(map(_is_obstacle, moved.intersection(scene.objects)))
     found = [(name, owner.name) for owner, name, kind in every if owner in moved or (pushes and kind in OBSTACLES)]
     if world is not None and world.enabled and not world.point_cache.is_baked:
@@ -73,20 +76,6 @@ def _caches(modifier: Struct) -> list[PointCache]:
     if modifier.type == "DYNAMIC_PAINT" and modifier.canvas_settings is not None:
         return [surface.point_cache for surface in modifier.canvas_settings.canvas_surfaces]
     return []
-
-
-def _dependent_on(ob: Object) -> set[Object]:
-    """Return the objects that refer to an object, directly or through others: children, skins, constraints, drivers."""
-    data: Struct = bpy.data
-    users = data.user_map(key_types={"OBJECT"}, value_types={"OBJECT"})
-    found: set[Object] = set()
-    waiting = [ob]
-    while waiting:
-        for user in users.get(waiting.pop(), ()):
-            if user not in found and user != ob:
-                found.add(user)
-                waiting.append(user)
-    return found
 
 
 def _is_obstacle(ob: Object) -> bool:

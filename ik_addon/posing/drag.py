@@ -24,7 +24,7 @@ from ..core.constraints import steered_bones
 from ..core.goals import Goal
 from ..core.report import percent
 from ..core.settings import chain_of, object_of
-from ..core.skeleton import ACROSS, mirrored_rotation, orthonormal
+from ..core.skeleton import ACROSS, orthonormal
 from ..core.translation.sentences import UserError, say
 from ..live import registry
 from ..rig.plan.chain import end_of, posed_bones, reach_of, tips, turning_end
@@ -118,7 +118,7 @@ class _Held(NamedTuple):
         if self.rests is None:
             return target
         start, own = (start, own) if self.is_relative else (self.rests[0], self.rests[1])
-        return times(mirrored_rotation(times_back(target, start)), own)
+        return times(times_back(target, start) * ACROSS * ACROSS[:, None], own)
 
 
 class BodyDrag:
@@ -146,8 +146,7 @@ class BodyDrag:
         self._names = [ask.bone, *([image] if image and image not in steered else [])]
         self._pinned = dict(stored_pins(ob) if ask.pins is None else ask.pins)
         if not self._pinned and ask.without_pins is Free.FEET:
-            feet = ends_of(self._figure, Region.LEG)
-            self._pinned = {self._figure.names[foot]: FLAGS for foot in feet}
+            self._pinned = {self._figure.names[foot]: FLAGS for foot in ends_of(self._figure, Region.LEG)}
         self.extent = self._extent(ask.length)
         above = [bone.name for bone in ob.pose.bones[ask.bone].parent_recursive]
         if self.extent.root in above and not ask.use_tail and steered.keys() >= {*above}:

@@ -69,8 +69,7 @@ def picked(context: Context, place: Vector) -> Picked | None:
     bones = [bone for bone in visible if not bone.bone.hide_select and bone not in targets]
     if not bones:
         return None
-    ends = on_screen(context, bones)
-    index = nearest(ends, np.array(place), near_of(context))
+    index = nearest(on_screen(context, bones), np.array(place), near_of(context))
     return None if index is None else Picked.nearest(context, bones[index], place)
 
 

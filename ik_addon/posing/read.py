@@ -64,8 +64,7 @@ class Stand:
         """
         skeleton = Skeleton.of(ob)
         order = np.argsort(skeleton.depths, kind="stable")
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
+        place = np.argsort(order)
         parents = np.where(skeleton.parents[order] >= 0, place[skeleton.parents[order]], -1)
         pose = channels.read_pose(ob, order)
         frames = orthonormal(pose[:, :3, :3])

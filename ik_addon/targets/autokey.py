@@ -33,8 +33,7 @@ def auto_key(context: Context, holder: Holder, fields: Collection[str]) -> None:
     options = _options(context, visual=edit.use_visual_keying, needed=edit.use_auto_keyframe_insert_needed)
     for field in fields:
         # Blender's own INSERTKEY_AVAILABLE warns about every curve that does not exist.
-        indices = sorted(keyed_indices(holder, field)) if edit.use_keyframe_insert_available else [-1]
-        for index in indices:
+        for index in sorted(keyed_indices(holder, field)) if edit.use_keyframe_insert_available else [-1]:
             holder.keyframe_insert(field, index=index, group=group, options=options, keytype=settings.keyframe_type)
 
 

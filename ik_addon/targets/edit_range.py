@@ -125,8 +125,7 @@ class Spread:
         The contacts of a dragged hand or foot move as a whole: time stands still in them, and the range is counted from
         the ends of the one at the current frame.
         """
-        goal, scale = self.goal, self._scale
-        own = goal.ob, goal.bone
+        own, scale = (self.goal.ob, self.goal.bone), self._scale
         touching = [tip for tip in followers(*own) if goal_of(chain_of(tip), "target") == own]
         first = last = self._now
         for start, end in filter(None, (contact_keys.whole(tip, self._now * scale) for tip in touching)):

@@ -20,10 +20,10 @@ here is therefore taken back before the next undo or redo, which keeps what it t
 where they come back to the same step. Steps that are made later have it, and a mark on the armature tells them.
 """
 
-import random
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from secrets import randbelow
 from typing import NamedTuple, Self
 
 import bpy
@@ -186,11 +186,6 @@ class Control:
         curves = {place: read_keys(curve) for place, curve in _curves(goal)} if reaches else {}
         return cls(Reference.of(goal.ob), goal.bone, goal.turns, goal.row(), _keys(goal, frame), curves, frame, uid)
 
-    @property
-    def key(self) -> tuple[int, str]:
-        """What it is the state of."""
-        return self.ob.uid, self.goal
-
     def _found(self) -> Goal | None:
         ob = self.ob.find()
         goal = None if ob is None else Goal(ob, self.goal, self.turns)
@@ -274,7 +269,7 @@ class Gesture:
     followers: dict[Meaning, Follower | None] = field(default_factory=dict)
     """None: the goals can't be moved."""
     before: dict[tuple[int, str], Control] = field(default_factory=dict)
-    """The goals before."""
+    """The goals before, by `session_uid` of their object and name of their bone."""
     spreads: list[Spread] = field(default_factory=list)
     """The keys of the goals in the range that the edit reaches."""
     fk_spreads: dict[int, Spread] = field(default_factory=dict)
@@ -304,9 +299,6 @@ class Edit:
     solved: Row | None = None
     """(e, 17) the channels of the edited bones once the goals had followed."""
 
-
-_random = random.SystemRandom()
-_HIGHEST = 2**31 - 1
 
 _adjustable: list[tuple[type, str]] = []
 """The properties that `ADJUSTABLE` has given to Blender's operators."""
@@ -441,13 +433,13 @@ def take(ob: Object, rig: Rig, depsgraph: Depsgraph) -> set[int]:
         rows, changed = sorted(gesture.edited), sorted({*left, *gesture.blended})
         after = [Control.of(goal) for follower in followers for goal in follower.goals]
         after += [Control.of(spread.goal) for spread in gesture.fk_spreads.values()]
-        object_of(ob).edit = mark = _random.randint(1, _HIGHEST)
+        object_of(ob).edit = mark = 1 + randbelow(2**31 - 1)
         _remember(Edit(Reference.of(ob), live[rows], present[rows], found, after, live[changed], mark))
     if not found:
         return set()
     written, bones.written = bones.written, channels.read(ob, live)
     bones.written[left] = written[left]
-    gesture.before = {control.key: control for control in found} | gesture.before
+    gesture.before = {(control.ob.uid, control.goal): control for control in found} | gesture.before
     if operator.is_running:
         _gestures[ob.session_uid] = gesture
     return {control.ob.uid for control in found}
@@ -457,8 +449,7 @@ def _cancel(ob: Object, gesture: Gesture, bones: LiveBones, present: Row, depsgr
     """Put back the goals after Esc, which has put back the bones."""
     for control in gesture.before.values():
         control.put_back()
-    followers = filter(None, gesture.followers.values())
-    followed = sorted({row for follower in followers for row in follower.rows})
+    followed = sorted({row for follower in filter(None, gesture.followers.values()) for row in follower.rows})
     bones.written[followed] = present[followed]
     bones.set_fk(ob, gesture.blended, gesture.fk, gesture.stored)
     _evaluate(depsgraph)

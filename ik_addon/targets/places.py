@@ -23,8 +23,7 @@ it decides the bend, and in between the two blend."""
 
 def distances(limbs: Limb, poles: Floats) -> Floats:
     """Return the distances (F,) of poles (F, 3) from the line through root and tip."""
-    across = reject((poles - limbs.joints[:, 0]).T, _line(limbs))
-    return np.asarray(norm(across))
+    return np.asarray(norm(reject((poles - limbs.joints[:, 0]).T, _line(limbs))))
 
 
 def poles(

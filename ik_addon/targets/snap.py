@@ -235,14 +235,13 @@ class Sampler:
         own = posed.inputs.others
         goals = [of_all(posed.at(spot)) for spot in own]
         spaces = [times(goal, of_all(inverse(posed.basis_at(spot)))) for goal, spot in zip(goals, own, strict=True)]
-        parents = self._parents([goal.ob for goal in self.goals])
         return Sampled(
             world=of_all(posed.world(posed.inputs.own)),
             poses=of_all(posed.poses[:, posed.inputs.live]),
             settings=of_all(posed.settings),
             goals=np.stack(goals, axis=1) if goals else np.empty((count, 0, 4, 4)),
             spaces=np.stack(spaces, axis=1) if spaces else np.empty((count, 0, 4, 4)),
-            parents=np.broadcast_to(parents, (count, len(goals))),
+            parents=np.broadcast_to(self._parents([goal.ob for goal in self.goals]), (count, len(goals))),
         )
 
     def _parents(self, seen: Sequence[Object]) -> Ints:
@@ -339,8 +338,7 @@ class Snap:
             )
             goals += found
         more = {bone for chain in chains for bone in (chain.end, chain.foot and chain.foot[0]) if bone is not None}
-        sampler = Sampler.of(ob, tips, goals, shown, more)
-        return cls(ob, chains, goals, sampler, skeleton, poles)
+        return cls(ob, chains, goals, Sampler.of(ob, tips, goals, shown, more), skeleton, poles)
 
     def limbs(self, sampled: Sampled, chain: Chain) -> Limb:
         """Return the limb of a chain on F frames."""
@@ -538,12 +536,11 @@ def snap_here(
         for tip, distance in moved.items()
         if distance > NEAR and not held
     ]
-    if not keyed:
-        return sorted(set(remarks))
-    for goal in snap.goals:
-        auto_key(context, goal.holder, goal.fields)
-    remarks += left_out(context, [goal.holder for goal in snap.goals])
-    remarks += reverting(context, [(goal.holder, goal.fields) for goal in snap.goals])
+    if keyed:
+        for goal in snap.goals:
+            auto_key(context, goal.holder, goal.fields)
+        remarks += left_out(context, [goal.holder for goal in snap.goals])
+        remarks += reverting(context, [(goal.holder, goal.fields) for goal in snap.goals])
     return sorted(set(remarks))
 
 

@@ -137,7 +137,9 @@ class _Visit(NamedTuple):
 
     def remove(self) -> None:
         """Remove the constraint and its keys."""
-        compat.remove_curve(self.goal.ob, self.influence)
+        curve = compat.find_curve(self.goal.ob, self.influence)
+        if curve is not None:
+            compat.curves_of(self.goal.ob).remove(curve)
         self.goal.holder.constraints.remove(self.constraint)
 
     def to_world(self, depsgraph: Depsgraph) -> Floats:
@@ -170,8 +172,7 @@ class _Visit(NamedTuple):
         """
         if self.constraint.owner_space == "WORLD":
             return np.eye(4)
-        owner = self.constraint.id_data
-        return matrix_array(Goal(owner).world(depsgraph))
+        return matrix_array(Goal(self.constraint.id_data).world(depsgraph))
 
 
 def switch(context: Context, tip: PoseBone, goal: Goal, space: Space) -> int:
@@ -323,8 +324,7 @@ def _place_later(view_layer: ViewLayer, ob: Object, goal: Goal, visits: Sequence
     try:
         for last, visit in pairwise(visits):
             depsgraph = at_frame(view_layer, visit.start / scale)
-            where = matrix_array(goal.world(depsgraph))
-            unplaced = _unconstrained([visit], where, depsgraph)
+            unplaced = _unconstrained([visit], matrix_array(goal.world(depsgraph)), depsgraph)
             visit.place(times(last.to_world(depsgraph), unplaced), unplaced, depsgraph)
     finally:
         before.restore()

@@ -22,8 +22,8 @@ from ...core.chain_settings import IKAddonChain
 from ...core.channels import FIELDS
 from ...core.constraints import CARRIED, strength, targets_of
 from ...core.data_paths import below_bone, value_at
-from ...core.settings import chain_of
-from ...core.untyped import Shaped, Struct, Value, Versioned
+from ...core.settings import chain_of, value_of
+from ...core.untyped import Shaped, Struct, Versioned
 from ...solve.problem import Floats
 from . import limits
 from .chain import tips
@@ -110,10 +110,7 @@ def _flags(ob: Object) -> Iterator[bytes]:
 def _settings(chain: IKAddonChain) -> Iterator[object]:
     """Yield the settings of a chain as values that can be compared."""
     for name in _names():
-        try:
-            value: Value = getattr(chain, name)
-        except UnicodeDecodeError:  # see `settings.unusable`
-            value = None
+        value = value_of(chain, name)
         if isinstance(value, ID):
             value = value.session_uid
         elif isinstance(value, bpy.types.bpy_struct):

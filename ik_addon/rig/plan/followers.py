@@ -4,8 +4,8 @@ An armature that was copied without its targets follows those of the original. W
 has its `identity`, and a copy that follows the same gets another one, as long as `session_uid` tells which came first.
 """
 
-import random
 from collections.abc import Iterator
+from secrets import randbelow
 
 import bpy
 from bpy.app.handlers import persistent
@@ -24,7 +24,6 @@ _counted = 0
 """How many objects the file had when the index was made; 0: it has to be made anew, since something may be absent."""
 _told_apart = 0
 """How many objects the file had when copies of armatures were looked for."""
-_random = random.SystemRandom()
 
 
 def followers(goal: Object, bone: str = "") -> list[PoseBone]:
@@ -95,7 +94,7 @@ def mark(empty: Object, rig: Object) -> None:
 
 
 def _new_identity(rig: Object) -> int:
-    object_of(rig).identity = _random.randint(2, 2**31 - 1)  # 1 is True, which control bones have
+    object_of(rig).identity = 2 + randbelow(2**31 - 2)  # 1 is True, which control bones have
     return object_of(rig).identity
 
 

@@ -122,8 +122,7 @@ def _folds(settings: IKAddonChain, path: tuple[int, ...], skeleton: Skeleton) ->
     size = np.linalg.norm(axes[0])
     if not size > 0.0:
         return ()
-    vectors = axes / size * np.array(shares)[:, None]
-    return tuple((x, y, z) for x, y, z in vectors.tolist())
+    return tuple((x, y, z) for x, y, z in (axes / size * np.array(shares)[:, None]).tolist())
 
 
 class Shape(NamedTuple):
@@ -305,16 +304,12 @@ def groups_of(chains: Sequence[Iterable[int]], skeleton: Skeleton) -> list[Group
     """Group chains, given by their bones, that share bones directly or through others."""
     found: list[tuple[list[int], set[int]]] = []
     for i, bones in enumerate(chains):
-        members, all_bones = [i], set(bones)
-        apart = []
-        for other in found:
-            if all_bones.isdisjoint(other[1]):
-                apart.append(other)
-            else:
-                members, all_bones = other[0] + members, other[1] | all_bones
-        found = [*apart, (members, all_bones)]
+        meeting = [other for other in found if not other[1].isdisjoint(bones)]
+        members = sorted(sum((own for own, _bones in meeting), [i]))
+        all_bones = set(bones).union(*(own for _members, own in meeting))
+        found = [*(other for other in found if other not in meeting), (members, all_bones)]
     return [
-        Group(tuple(sorted(members)), tuple(sorted(bones, key=lambda bone: (skeleton.depths[bone], bone))))
+        Group(tuple(members), tuple(sorted(bones, key=lambda bone: (skeleton.depths[bone], bone))))
         for members, bones in sorted(found)
     ]
 

@@ -151,7 +151,6 @@ class Inputs:
             listed.append(Bones(known.item, known.skeleton, indices, place, place.start + opaque))
             every += [(known, bone) for bone in bones]
         places = {(known.item, bone): i for i, (known, bone) in enumerate(every)}
-        riding = [i for i, (known, bone) in enumerate(every) if bone in known.riding]
         # Poses that follow from that of the parent.
         posed = [
             i for i, (k, bone) in enumerate(every) if bone in k.riding or (bone in k.needed and bone not in k.opaque)
@@ -168,7 +167,7 @@ class Inputs:
             own=own.item,
             armatures=tuple(listed),
             posed=tuple((i, parents[i]) for i in posed),
-            riding=frozenset(riding),
+            riding=frozenset(i for i, (known, bone) in enumerate(every) if bone in known.riding),
             offsets=np.array([known.skeleton.offsets[bone] for known, bone in every]).reshape(-1, 4, 4),
             plain=np.array([known.skeleton.plain[bone] for known, bone in every], dtype=bool),
             modes=tuple(bone.rotation_mode for bone in pose_bones),
@@ -285,15 +284,13 @@ class _Collected:
         item = self.item(ob)
         if item not in self.armatures:
             seen = self._presence.posed(ob)
-            if skeleton is None:
-                skeleton = Skeleton.of(seen)
+            skeleton = skeleton or Skeleton.of(seen)
             data = ob.data.animation_data
             # The rest pose may be animated, or shown.
             is_rest = seen.data.pose_position == "REST" or (
                 data is not None and bool(data.action or data.drivers or data.nla_tracks)
             )
-            every = enumerate(skeleton.names)
-            opaque = {i for i, name in every if is_rest or self._sources.is_held(ob, name)}
+            opaque = {i for i, name in enumerate(skeleton.names) if is_rest or self._sources.is_held(ob, name)}
             self.armatures[item] = _Posed(ob, seen, item, skeleton, opaque)
         return self.armatures[item]
 
@@ -313,8 +310,7 @@ class _Collected:
                     reach = bone.length * getattr(seen, "parent_bone_head_tail_factor", 1.0)
             self._items[uid] = len(self.objects)
             # From the evaluated copy, because in a render the original is on another frame.
-            placed = Placed(Reference.of(ob), is_opaque, above, reach, matrix_array(inverse))
-            self.objects.append((ob, placed))
+            self.objects.append((ob, Placed(Reference.of(ob), is_opaque, above, reach, matrix_array(inverse))))
         return self._items[uid]
 
     def spot(self, ob: Object, name: str) -> Spot:

@@ -73,8 +73,7 @@ def stiffness_of(bone: PoseBone) -> tuple[float, float, float]:
 
 def has_plane(bones: Sequence[PoseBone]) -> bool:
     """Whether Planar has an effect on a chain, root first; with limits or orientation, bones leave the plane."""
-    settings = chain_of(bones[-1])
-    return not (settings.use_rotation or is_limited(bones))
+    return not (chain_of(bones[-1]).use_rotation or is_limited(bones))
 
 
 def is_limited(bones: Sequence[PoseBone]) -> bool:

@@ -204,9 +204,8 @@ class Plan:
 
     def is_shown_alike(self, ob: Object, presence: Presence) -> bool:
         """Whether the view layer that the plan was made for has the armature and the goals that it had then."""
-        goals = [reference.find() for reference in self.goals]
-        found = [goal for goal in goals if goal is not None]
-        return len(found) == len(goals) and presence.has_all(ob, found) == self.has_all
+        found = [goal for reference in self.goals if (goal := reference.find()) is not None]
+        return len(found) == len(self.goals) and presence.has_all(ob, found) == self.has_all
 
 
 def _checked(

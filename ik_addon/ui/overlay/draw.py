@@ -9,7 +9,7 @@ import bpy
 import gpu
 import numpy as np
 from bpy.app.handlers import persistent
-from bpy.types import Context, Object, RegionView3D, SpaceView3D
+from bpy.types import Context, Object, RegionView3D, Scene, SpaceView3D
 from gpu_extras.batch import batch_for_shader
 
 from ...core import chain_settings, compat, hooks, preferences, settings
@@ -59,7 +59,7 @@ def unregister() -> None:
     state = State()
 
 
-def switched() -> None:
+def switched(_scene: Scene) -> None:
     """Respond to the overlay being turned on or off: clear errors and discard all batches."""
     state.broken = ""
     state.reader = Reader()
