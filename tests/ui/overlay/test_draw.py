@@ -365,7 +365,7 @@ def test_nothing_is_read_while_the_overlay_is_off(addon: Addon, caplog: pytest.L
         draw.state.reader = None
         bpy.context.space_data.overlay.show_overlays = False
         draw.draw_viewport()
-    draw.switched()
+    draw.switched(bpy.context.scene)
     assert caplog.text == ""
 
 
