@@ -436,7 +436,8 @@ def rows_of(goals: Sequence[Goal], sampled: Sampled, wanted: Floats, turns: Mapp
         if goal.turns and g in turns:
             size = np.linalg.norm(sampled.goals[:, g, :3, :3], axis=1)
             turned = turns[g] * size[:, None, :]
-            turned[:, :, 0] *= np.where(determinants(own[:, :3, :3]) < 0.0, -1.0, 1.0)[:, None]  # see `orientation`
+            # Solvers are right-handed.
+            turned[:, :, 0] *= np.where(determinants(own[:, :3, :3]) < 0.0, -1.0, 1.0)[:, None]
             basis[:, :3, :3] = times(inverse(own)[:, :3, :3], turned)
         usable = np.isfinite(basis).all(axis=(1, 2))
         rows[:, g] = goal.row()
