@@ -70,6 +70,14 @@ def test_each_state_of_a_chain_has_a_text(addon: Addon, limb: Limb) -> None:
     assert state() == ("CHECKBOX_DEHLT", "Off")
 
 
+@pytest.mark.usefixtures("sidebar")
+def test_what_live_does_by_itself_has_no_button(limb: Limb) -> None:
+    activate(limb.ob, "upper")
+    assert any("FK Pose" in text for text in drawn())
+    rigs.go_live(limb.ob)
+    assert not any("FK Pose" in text for text in drawn())
+
+
 STRAIGHT = {
     "arm in a T-pose": [(0.153 + 0.271 * i, 0.0, 1.437) for i in range(3)],
     "tail": [(0.0, 0.13 * i, 1.03 + 0.071 * i) for i in range(13)],
