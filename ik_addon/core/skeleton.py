@@ -230,7 +230,7 @@ class Skeleton:
                 rna_bone.convert_local_to_pose(
                     Matrix(x), rest, parent_matrix=Matrix(p), parent_matrix_local=parent_rest, invert=invert
                 )
-                for x, p in zip(m, np.broadcast_to(parent, m.shape), strict=True)
+                for x, p in zip(*np.broadcast_arrays(m, parent), strict=True)
             ]
         )
 

@@ -155,11 +155,6 @@ def test_bake_into_a_new_action(bake: Any) -> None:
     assert keyed(ob) == before
 
 
-def must_be_stepped(ob: bpy.types.Object) -> None:
-    """Make Blender evaluate the target on each frame, since F-curves alone no longer determine it."""
-    ob.pose.bones["lower"].ik_addon.target.constraints.new("COPY_LOCATION")
-
-
 def stopped(bake: Any, ob: bpy.types.Object, share: float, **options: object) -> None:
     """Bake up to a share of the progress, and cancel."""
     todo = bake.bake_stepwise(bpy.context, ob, ["lower"], FRAMES, **options)
@@ -172,7 +167,8 @@ def stopped(bake: Any, ob: bpy.types.Object, share: float, **options: object) ->
 def test_cancel_restores_everything_and_progress_goes_from_0_to_1(bake: Any, way: str, live: bool) -> None:
     ob = animated_arm()
     if way == "stepped":
-        must_be_stepped(ob)
+        # F-curves alone no longer determine the target.
+        ob.pose.bones["lower"].ik_addon.target.constraints.new("COPY_LOCATION")
     rigs.change(ob.ik_addon, live=live)
     before, played = state(ob), poses(ob)
     for share in (0.0, 0.3, 0.55, 0.65, 0.85, 0.95, 1.0):

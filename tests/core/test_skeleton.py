@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tests import rigs
 from tests.conftest import Addon
 
 
@@ -26,3 +27,12 @@ def test_rounding_does_not_mirror_frames_below_a_bone_scaled_to_a_plane(addon: A
     mirrored = rng.normal(size=(500, 3, 3))
     mirrored[..., 0] *= -np.sign(np.linalg.det(mirrored))[:, None]
     assert (np.linalg.det(addon.module("core.skeleton").orthonormal(mirrored)) < 0.0).all()
+
+
+def test_a_bone_that_stands_still_follows_each_pose_of_its_parent(addon: Addon) -> None:
+    ob, _target = rigs.arm()
+    ob.data.bones["lower"].use_inherit_rotation = False
+    to_pose, still = addon.module("core.skeleton").Skeleton.of(ob).to_pose, np.eye(4)[None]
+    above = np.random.default_rng(7).normal(size=(3, 4, 4))
+    alone = [to_pose(ob, 1, still, each[None])[0] for each in above]
+    assert np.allclose(to_pose(ob, 1, still, above), alone)

@@ -46,11 +46,6 @@ def duplicate(*objects: bpy.types.Object) -> bpy.types.Object:
     return copy
 
 
-def with_its_controls(ob: bpy.types.Object) -> bpy.types.Object:
-    """Return the duplicate of an armature with its controls, as Shift D makes it when all are selected."""
-    return duplicate(ob, *filter(None, goals(ob)))
-
-
 def shown_by(goal: bpy.types.Object) -> bool:
     """Whether the panel shows a chain while an object is active."""
     bpy.context.view_layer.objects.active = goal
@@ -166,7 +161,7 @@ def test_a_copy_is_told_from_the_original_for_good(addon: Addon, tmp_path: Path,
         bone.ik_addon.pole = None
     for own in goals(ob) if poled else ():
         own.parent = None
-    third = with_its_controls(ob)
+    third = duplicate(ob, *filter(None, goals(ob)))  # as Shift D does when its controls are selected, too
     copies = [duplicate(ob), duplicate(third)] if seen else [own.copy() for own in (ob, third)]
     last = duplicate(copies[0]) if seen else copies[0].copy()
     for each, name in zip((last, *copies, third, ob), ("A", "B", "C", "D", "E"), strict=True):

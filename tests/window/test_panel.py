@@ -6,12 +6,6 @@ NEARLY = 6
 """Pixels from the middle of a button, 20 high, to points that must also be on it."""
 
 
-def beside_list(window: Window) -> int:
-    """X of the buttons beside the list of chains, in pixels."""
-    sidebar = window.rect("UI")
-    return sidebar["x"] + sidebar["w"] - 46
-
-
 def test_a_chain_is_made_and_used_from_the_panel_alone(window: Window) -> None:
     window.open_metarig()
     bare = window.state("bare")
@@ -57,7 +51,8 @@ def test_a_chain_is_made_and_used_from_the_panel_alone(window: Window) -> None:
     window.assert_undone(restored, solved)
     window.key("ctrl+z")
 
-    window.click_at(*window.find("ik_addon.chain_remove", x=beside_list(window)))
+    sidebar = window.rect("UI")
+    window.click_at(*window.find("ik_addon.chain_remove", x=sidebar["x"] + sidebar["w"] - 46))  # beside the list
     assert not differences(window.state("removed"), bare)
     window.assert_undone(restored, bare)
 
