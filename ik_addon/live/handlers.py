@@ -57,6 +57,7 @@ def _before_frame(ob: Object, rig: Rig, scene: Scene, graphs: list[Depsgraph], i
 
     If a script has edited something (`is_tagged`), no update handler hears of it.
     """
+    now = scene.session_uid, scene.frame_current_final
     # While a window plays, nobody edits anything between two frames.
     is_edited = is_tagged and not getattr(bpy.context.screen, "is_animation_playing", False)
     if (is_edited or rig.is_stale) and not rig.plan.skeleton.matches(ob):
@@ -65,7 +66,9 @@ def _before_frame(ob: Object, rig: Rig, scene: Scene, graphs: list[Depsgraph], i
     if is_edited:
         rig.is_stale |= not rig.plan.is_as_made_from(rig.plan.origins)
     shown = rig.bones.written
-    if is_tagged or rig.is_still or hooks.others_handle_frames():
+    # The shown view layer may come before another one that solves: the originals then have the animation of this frame.
+    is_animated = rig.at not in {None, now} and registry.flushed == now
+    if not is_animated and (is_tagged or rig.is_still or hooks.others_handle_frames()):
         rig.absorb_edits(ob, graphs)
     if rig.is_still:  # a script may have keyed the solution without an update in between
         rig.key_fk(ob, shown)

@@ -40,7 +40,8 @@ class LiveBones:
         """(k, 17) the stored FK pose, which holds where channels are not animated."""
         self.fk: Row | None = None
         """(k, 17) channels of the FK pose; None if unknown."""
-        self._modes = [ob.pose.bones[bone].rotation_mode for bone in plan.live.tolist()]
+        self.modes = [ob.pose.bones[bone].rotation_mode for bone in plan.live.tolist()]
+        """Their rotation modes, which may be animated."""
         self.before_edit: dict[tuple[int, str, bytes], tuple[Row, Row]] = {}
         """The stored and the FK pose that channels with these values had, in case an edit is cancelled."""
         self._never_solved = set(new)
@@ -79,7 +80,7 @@ class LiveBones:
     @cached_property
     def are_keyed(self) -> bool:
         """Whether animation sets channels that a solution writes, so that it would overwrite one written early."""
-        turned = [channels.FIELDS[channels.rotation_field(mode)] for mode in self._modes]
+        turned = [channels.FIELDS[channels.rotation_field(mode)] for mode in self.modes]
         return any(own[columns].any() for own, columns in zip(self.animated, turned, strict=True))
 
     def _are_other(self) -> None:
@@ -123,7 +124,7 @@ class LiveBones:
             return after  # a renamed bone may now have another bone's old name
         after.before_edit, after.keys, after.are_edited = self.before_edit, self.keys, self.are_edited
         pairs = [(new, self._rows[bone]) for bone, new in plan.rows.items() if bone in self._rows]
-        kept = [(new, old) for new, old in pairs if self._modes[old] == after._modes[new]]
+        kept = [(new, old) for new, old in pairs if self.modes[old] == after.modes[new]]
         new_rows, old_rows = [new for new, _ in kept], [old for _, old in kept]
         after.written[new_rows] = self.written[old_rows]
         if kept and self.fk is None and self._sampled is not None:
@@ -150,7 +151,7 @@ class LiveBones:
         if last is not None and own:
             rows = last[[self._rows[bone] for bone in own]]
             for k, bone in enumerate(own):
-                before, mode = self._modes[self._rows[bone]], ob.pose.bones[bone].rotation_mode
+                before, mode = self.modes[self._rows[bone]], ob.pose.bones[bone].rotation_mode
                 rows[k] = channels.convert_rotation(rows[k], before, mode)
             self.has_released |= channels.write(ob, np.array(own, dtype=np.int64), rows)
             fk_store.forget(ob, own)
@@ -239,8 +240,8 @@ class LiveBones:
     def _new_modes(self, ob: Object) -> Iterator[tuple[int, str, str]]:
         """Take over the rotation modes; yield the row, the old and the new mode of each bone with another one."""
         for k, bone in enumerate(channels.some(ob, self.indices, self._skeleton.names)):
-            before, mode = self._modes[k], bone.rotation_mode
+            before, mode = self.modes[k], bone.rotation_mode
             if before != mode:
-                self._modes[k] = mode
+                self.modes[k] = mode
                 self._are_other()
                 yield k, before, mode

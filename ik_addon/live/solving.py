@@ -82,9 +82,9 @@ def rig_of(ob: Object, depsgraph: Depsgraph) -> Rig:
     else:
         if layer not in rig.views:
             rig.views[layer] = View(plan, rig.state)
-        if plan.modes != rig.plan.modes:
-            rig.bones.fk = None  # in other rotation modes the same channels are another pose
         rig.view = rig.views[layer]
+    if plan.modes != tuple(rig.bones.modes):
+        rig.bones.fk = None  # in other rotation modes the same channels are another pose
     rig.view.take(plan)
     own.rig, rig.is_stale = rig, False
     return rig

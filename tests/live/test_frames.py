@@ -33,17 +33,19 @@ STILL = 17.5
 CARRIED = ("bone parent", "Copy Location along X", "driver", "vertex of a skin")
 
 
-def carried(kind: str) -> bpy.types.Object:
-    """Return an arm and a spine that carries the target of the arm, as one body."""
-    ob = build(KINDS_OF_CARRYING[kind]).arm
-    ob.name = "Rig"
-    return ob
+def carried(kind: str, disabled: bool = False) -> bpy.types.Object:
+    """Return an arm and a spine that carries the arm's target, as one body. If `disabled`, the spine is off until 9."""
+    body = build(KINDS_OF_CARRYING[kind])
+    body.arm.name = "Rig"
+    rigs.key(body.bend, "hide_viewport", {1: disabled, 9: False})
+    return body.arm
 
 
 ALL: Mapping[str, Callable[[], bpy.types.Object]] = {
     **KINDS,
     **CHARACTERS,
     **{f"target carried: {kind}": partial(carried, kind) for kind in CARRIED},
+    "target carried by a spine that is off": partial(carried, CARRIED[1], disabled=True),
     **{f"body: {name}": partial(body.build, "Rig") for name, body in BODIES.items()},
     **{f"foot, keyed: {keyed}": partial(animated_leg, keyed) for keyed in ("target", "hips", "foot", "mode")},
     "arm": lambda: rigs.animated_arm()[0],
@@ -60,8 +62,7 @@ def rig() -> bpy.types.Object:
 
 def verdicts(addon: Addon) -> list[tuple[bool, str]]:
     """Return what the panel says of each chain."""
-    tips = [bone.name for bone in rig().pose.bones if bone.ik_addon.is_chain]
-    found = [addon.report(rig(), tip) for tip in tips]
+    found = [addon.report(rig(), bone.name) for bone in rig().pose.bones if bone.ik_addon.is_chain]
     return [(report.reached, report.message) for report in found]
 
 

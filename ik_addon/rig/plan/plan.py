@@ -61,7 +61,7 @@ class Plan:
     rides: tuple[tuple[int, ...], ...]
     """For each chain, the bones of this armature from which target and pole hang, by parents alone; -1: none."""
     asks: bool
-    """Whether bones that chains of this armature pose move something that only Blender can place."""
+    """Whether bones of chains of this armature, posed or back in FK, move something that only Blender can place."""
     asked: frozenset[int]
     """`session_uid` of the other armatures whose bones do that, if they are live."""
     watch: tuple[Watched, ...]
@@ -188,7 +188,7 @@ class Plan:
             inputs=frozenset(inputs | {placed.reference.uid for placed in numbers.objects} | leaders),
             leaders=leaders,
             rides=rides,
-            asks=any((ob.session_uid, skeleton.names[bone]) in numbers.asked for bone in solved),
+            asks=any((ob.session_uid, skeleton.names[bone]) in numbers.asked for bone in bones),
             asked=frozenset(carrier.armature for carrier in numbers.asked) - {ob.session_uid},
             watch=watched,
             seen=values_of(watched, depsgraph),
