@@ -174,14 +174,14 @@ def kept(context: Context, ob: Object, name: Hashable, find: Callable[[], Found]
     """
     if not (always or is_playing(context)):
         return find()
-    now = time.monotonic()
-    for key in [key for key, (since, _found) in _kept.items() if now - since > PATIENCE]:
-        del _kept[key]
-    if (ob.session_uid, name) not in _kept:
-        _kept[ob.session_uid, name] = now, find()
+    now, key = time.monotonic(), (ob.session_uid, name)
+    if key not in _kept or now - _kept[key][0] > PATIENCE:
+        for old in [old for old, (since, _found) in _kept.items() if now - since > PATIENCE]:
+            del _kept[old]
+        _kept[key] = now, find()
     elif not is_playing(context) and not bpy.app.timers.is_registered(_draw_again):
         bpy.app.timers.register(_draw_again, first_interval=PATIENCE)
-    return _kept[ob.session_uid, name][1]
+    return _kept[key][1]
 
 
 def _draw_again() -> None:

@@ -21,8 +21,10 @@ from ..text import draw_message
 
 def shown(ob: Object) -> BakeReport | None:
     """Return the report on the last bake of an armature, or None once a baked chain is enabled again."""
-    report, solved = last(ob), {tip.name for tip in tips(ob) if chain_of(tip).enabled}
-    return report if report is not None and solved.isdisjoint(report.chains) else None
+    report = last(ob)
+    if report is None or any(chain_of(tip).enabled for tip in tips(ob) if tip.name in report.chains):
+        return None
+    return report
 
 
 class VIEW3D_PT_ik_addon_bake(ArmaturePanel):

@@ -21,7 +21,7 @@ from ...rig.plan.followers import goals_of
 from ..operators.active import active_bone, active_chain, armature
 from ..operators.body import is_in_hand
 from ..operators.limits import MENU, SIDES, label_of, selected
-from ..panel import BoneList, FoldedPanel, draw_aside, is_chained
+from ..panel import BoneList, FoldedPanel, draw_aside, is_chained, kept
 from ..text import BESIDE, MARGIN, VALUE, draw_button, draw_setting, fit, is_narrow
 
 # ---- Limits: presets, and Blender's own IK limits of a bone, named by what each direction does
@@ -65,10 +65,12 @@ class VIEW3D_PT_ik_addon_limits(FoldedPanel):
             layout.prop(chain_of(tip), "use_limits")
         evaluated = ob.evaluated_get(context.view_layer.depsgraph)
         angles = dict(zip("xyz", angles_of(evaluated.pose.bones[bone.name]), strict=True))
+        names = kept(context, ob, ("directions", bone.name), lambda: names_of(bone))
         for axis in "xzy":
-            draw_axis(layout, context, bone, axis, None if is_narrow(context) else angles[axis])
+            draw_axis(layout, context, bone, axis, names, None if is_narrow(context) else angles[axis])
         column = layout.column(align=True)
-        column.operator("ik_addon.limit_from_pose", icon="POSE_HLT").all_selected = len(selected(ob)) > 1
+        several = kept(context, ob, "several", lambda: len(selected(ob)) > 1)
+        column.operator("ik_addon.limit_from_pose", icon="POSE_HLT").all_selected = several
         draw_button(column, context, "ik_addon.limits_copy", "PASTEDOWN", "Copy Limits")
 
 
@@ -77,9 +79,14 @@ def is_own(name: str) -> bool:
     return name != "Presets" and name not in {label_of(path.name) for path in SHIPPED.glob("*.py")}
 
 
-def draw_axis(layout: UILayout, context: Context, bone: PoseBone, axis: str, angle: float | None) -> None:
-    """Draw the limits of a bone about one axis; `angle` is the current one in radians, None without room for it."""
-    names, locked = names_of(bone), getattr(bone, f"lock_ik_{axis}")
+def draw_axis(
+    layout: UILayout, context: Context, bone: PoseBone, axis: str, names: dict[str, str], angle: float | None
+) -> None:
+    """Draw the limits of a bone about one axis, given the names of its directions.
+
+    `angle` is the current one in radians, None without room for it.
+    """
+    locked = getattr(bone, f"lock_ik_{axis}")
     own = {name: end for name, (of, end) in SIDES.items() if of == axis}
     both = [" / ".join(names[name] for name in own), say("About {axis}", axis=axis.upper())]
     title = say("Twist") if axis == "y" else fit(context, both)
@@ -172,6 +179,12 @@ class VIEW3D_PT_ik_addon_body(FoldedPanel):
 # ---- Motion Clip: operators for a range of frames
 
 
+def is_moved(ob: Object) -> bool:
+    """Whether an action or a strip moves an armature or what a chain of it follows."""
+    movers = {ob, *(goal.ob for tip in tips(ob) for goal in goals_of(tip))}
+    return any((data := mover.animation_data) and (data.action or data.nla_tracks) for mover in movers)
+
+
 class VIEW3D_PT_ik_addon_clip(FoldedPanel):
     """Contacts, and the operators that use them."""
 
@@ -180,9 +193,8 @@ class VIEW3D_PT_ik_addon_clip(FoldedPanel):
 
     @classmethod
     def is_of_use(cls, context: Context, ob: Object) -> bool:
-        """Show the panel once there are chains, and an action or a strip moves the armature or what a chain follows."""
-        movers = {ob, *(goal.ob for tip in tips(ob) for goal in goals_of(tip))} if is_chained(context, ob) else ()
-        return any((data := mover.animation_data) and (data.action or data.nla_tracks) for mover in movers)
+        """Show the panel once there are chains that something moves."""
+        return is_chained(context, ob) and kept(context, ob, "moved", lambda: is_moved(ob))
 
     def draw_rig(self, layout: UILayout, context: Context, _ob: Object) -> None:
         """Draw the buttons in the order of use, and the contact of the active chain."""
