@@ -60,7 +60,7 @@ KINDS = {
     "productions": Kind("fuzz.productions", 2_000, 20, 600, needs_blender=True),
     "undo": Kind("reliability.test_undo_random", 100, 5, 600, needs_blender=True),
     "everyday": Kind("fuzz.everyday", 500, 10, 600, needs_blender=True),
-    "animated": Kind("reliability.test_animated_settings", 6_735, 50, 600, needs_blender=True),
+    "animated": Kind("reliability.test_animated_settings", 7_009, 50, 600, needs_blender=True),
 }
 
 

@@ -49,6 +49,7 @@ EXCEPTIONS = {
 """Patterns of properties that are not compared, and why. Even with Live off, they depend on the previous frame."""
 DRIVEN = {
     **{f'*/pose.bones["{bone}"].rotation_quaternion*': "a chain whose bones are driven is refused" for bone in CHAINS},
+    'objects/Other/pose.bones["hand"].rotation_quaternion*': "likewise",
     "*/pose_position": "Blender may evaluate the pose before the driver",
 }
 """Patterns of properties that are not compared when driven, and why."""
@@ -69,12 +70,14 @@ APART = {
 
 
 def build() -> None:
-    """Build an arm with a pole, a tail with limits, and two more arms; their targets are attached in different ways."""
+    """Build an arm with a pole, a tail with limits, and two arms, one with a hand; targets are attached in all ways."""
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end = BEGIN, LAST
     point = rigs.empty("Point")
     point.parent = rigs.empty("Stand", (0.1, -0.1, 0.2))
     other = _arm("Other", 2.0, point)
+    rigs.add_bones(other, [(2.0, 0.0, 2.0), (2.0, -0.1, 2.3)], ["hand"], parent="lower")
+    rigs.chain(other, "lower", point, 2, end_bone="hand", use_end_rotation=True)
     mark = rigs.empty("Mark", (3.5, 0.5, 1.0))
     _arm("Third", 3.0, mark)
     ob = rigs.limb([(0.0, 0.0, 1.0), (0.0, 0.0, 1.3), (0.0, 0.05, 1.8)], ["hips", "chest"], name="Rig")
@@ -91,12 +94,8 @@ def build() -> None:
         _carry(target, other, "lower").influence = 0.0
     lure.parent = prop
     elbow.parent, elbow.parent_type, elbow.parent_bone = ob, "BONE", "handle"
-    for owner, kind, aim in (
-        ("chest", "COPY_ROTATION", guide),
-        ("upper", "COPY_ROTATION", guide),
-        ("hand", "IK", prop),
-    ):
-        rigs.constrain(ob.pose.bones[owner], kind, target=aim, influence=0.5, mute=owner != "chest")
+    for name, kind, aim in (("chest", "COPY_ROTATION", guide), ("upper", "COPY_ROTATION", guide), ("hand", "IK", prop)):
+        rigs.constrain(ob.pose.bones[name], kind, target=aim, influence=0.5, mute=name != "chest")
     ob.pose.bones["hand"].constraints[0].chain_count = 3
     rigs.chain(ob, "lower", hand, 2, pole=elbow)
     rigs.chain(ob, "tail4", lure, 4, tolerance=1e-8)
@@ -321,6 +320,7 @@ REPORTED = (
     'objects/Rig/pose.bones["upper"].constraints["Copy Rotation"].mute',
     'objects/Rig/pose.bones["hand"].constraints["IK"].mute',
     'objects/Rig/pose.bones["upper"].rotation_mode',
+    'objects/Other/pose.bones["hand"].rotation_mode',
     'objects/Rig/pose.bones["lower"].use_ik_limit_x',
     'objects/Rig/pose.bones["tail3"].ik_max_x',
     'objects/Rig/pose.bones["lower"].ik_addon.influence',
